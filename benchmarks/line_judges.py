@@ -34,7 +34,7 @@ def asking(case: Mapping[str, str], half: str) -> Appraising:
     role, user = open_role("silver", environment().library).card, case["user"]
     notes = f"{role.profile.strip()}\n\n{LINES['memory'][user]}"
     data = {"notes": notes, "question": case["question"], "line": case[half]}
-    values = {"role": role.name, "user": user}
+    values = {"role": role.name, "user": user, "before": ""}
     return Appraising("verify_line", "judge_line", "why_line", values, data, partial(load, language=role.language))
 
 

@@ -25,7 +25,7 @@ from dramaturg.nodes.reply import (
     within_budget,
 )
 from dramaturg.nodes.run import MissingInput, RoleContext, Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState, asked_as, stranger_name
+from dramaturg.nodes.turn import StandaloneState, asked_as, stranger_name
 
 __all__ = [
     "DraftState",
@@ -108,7 +108,7 @@ class Draft(TypedDict):
     verdicts: dict[str, Verdict]
 
 
-class DraftState(AskedState, EvidenceState):
+class DraftState(AskedState, StandaloneState):
     """What drafting and checking read and write."""
 
     drafts: NotRequired[Annotated[list[Draft], Field(description="The lines that were drafted, with verdicts.")]]

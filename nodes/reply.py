@@ -124,10 +124,12 @@ NO_GROUNDS: Grounds = {"texts": {}, "limits": {}, "asker": "", "evidence": {}}
 
 
 def ground_text(grounds: Grounds, profile: str) -> str:
-    """What a line is to be consistent with: the profile of the role, and all that it rests on."""
-    return "\n\n".join(
-        filter(None, [profile.strip(), *(text for texts in grounds["texts"].values() for text in texts)])
-    )
+    """What a line is to be consistent with: the profile of the role, and all that it rests on.
+
+    What comes back of the conversation is of that, though a prompt shows it apart.
+    """
+    texts = (text for texts in grounds["texts"].values() for text in texts)
+    return "\n\n".join(filter(None, [profile.strip(), *texts, grounds["limits"].get("was_said", "")]))
 
 
 def joined(parts: Iterable[Grounds]) -> Grounds:

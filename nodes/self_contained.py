@@ -1,6 +1,11 @@
-"""The question made self-contained: what "she" or "there" meant in the turns before is said in words."""
+"""What a question means in its talk: "she" or "there" said in words, and what was said before it.
+
+Whoever looks something up by a question takes it in full (`in_full`), and whoever weighs a line is shown what was said
+before it (`talk_before`): "And why is that?" and "Yes, gladly." mean nothing without that.
+"""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -9,8 +14,14 @@ from dramaturg.models.errors import UNANSWERED, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState, earlier
-from dramaturg.nodes.run import by_rules, needs, open_run
-from dramaturg.nodes.turn import StandaloneState, WindowSettings, clipped, transcript
+from dramaturg.nodes.run import RoleContext, Run, by_rules, needs, open_run
+from dramaturg.nodes.turn import (
+    StandaloneState,
+    SummaryState,
+    clipped,
+    stranger_name,
+    transcript,
+)
 
 LONGEST = 1000  # bytes of a rewritten question
 FEW = 4  # words in which much may be left out: "Did you win?"
@@ -41,7 +52,7 @@ ADDRESSED = re.compile(r"\byou(?:rs?|rself)?\b|[你您]|당신|자네|선생", r
 NAME = re.compile(r"(?<=[\w,] )(?!I\b)[A-Z]\w+")
 
 
-class SelfContainedSettings(WindowSettings):
+class SelfContainedSettings(RoleContext):
     """How far back a question is understood."""
 
     recent: Open[int] = by_rules(
@@ -50,9 +61,37 @@ class SelfContainedSettings(WindowSettings):
         ge=0,
         le=100,
         description="The number of earlier messages used to understand the question; 0: none, the question is used "
-        "as it is. The "
+        "as it is, and those who check a line are not shown the conversation. The "
         "papers have one turn; ours costs a question to the model in each later one that may refer to an earlier.",
     )
+
+
+def in_full(state: Mapping[str, Any]) -> str:
+    """The question of a turn as it is understood; as it was asked where nobody has said it in full."""
+    return str(state.get("standalone") or state["question"])
+
+
+def talk_before(run: Run[Any], state: SummaryState, prompt: str = "talk_before") -> str:
+    """What those who look something up or check a line are shown of the talk before the question, as a section.
+
+    It is the summary of what has left the window, and the window: what the reply is shown, too. Empty where there is
+    nothing, and where the settings have nothing understood (`recent` is 0).
+
+    Args:
+        run: of settings that inherit `SelfContainedSettings`.
+        state: of the turn.
+        prompt: that says what it is: "talk_before", or "talk_since" where it goes before what was settled.
+    """
+    if not run.settings.recent:
+        return ""
+    messages = state.get("messages") or []
+    asked = max((at for at, one in enumerate(messages) if one.type == "human"), default=0)  # a reply may follow
+    told = transcript(messages[:asked], run.role, stranger_name(run))
+    told = "\n".join(filter(None, [" ".join(state.get("summary", "").split()), told]))
+    if not told:
+        return ""
+    (only,) = run.prompt(prompt).messages(role=run.role.card.name, data={"conversation": told})
+    return f"{only.text}\n\n"
 
 
 class SelfContainedState(AskedState, StandaloneState):

@@ -12,13 +12,14 @@ from dramaturg.nodes.judgement import AppraisalSettings, Appraising
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import needs, open_run
+from dramaturg.nodes.self_contained import SelfContainedSettings, in_full, talk_before
 from dramaturg.nodes.turn import stranger_name
 
 ALPHA = 4.0
 TEMPERATURE = 0.1  # of the verifier; both 4.4
 
 
-class VerificationSettings(AppraisalSettings, ReplySettings):
+class VerificationSettings(SelfContainedSettings, AppraisalSettings, ReplySettings):
     """Whether and how drafts are verified."""
 
     verify: Open[bool] = Field(
@@ -42,6 +43,9 @@ class VerificationSettings(AppraisalSettings, ReplySettings):
 async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Score how consistent the last draft is with what it rests on: h = Verify(M, c^m, c^u) in 1 … 5 (Equation 6).
 
+    That is all that the draft was shown: the grounds, the role memory M among them, and the talk so far. What came
+    about there holds: who was an enemy may have made peace. By the paper's rules (`recent` is 0) it is M alone.
+
     Where no score can be had the draft has none: that is no reason to revise it, and the evidence says why.
 
     Raises:
@@ -52,8 +56,12 @@ async def verify(state: DraftState, runtime: Runtime[Any]) -> dict[str, Any]:
         together="verify_line",
         score="judge_line",
         reason="why_line",
-        values={"role": run.role.card.name, "user": state.get("asker") or stranger_name(run)},
-        data={"notes": state.get("grounds", ""), "question": state["question"], "line": last["text"]},
+        values={
+            "role": run.role.card.name,
+            "user": state.get("asker") or stranger_name(run),
+            "before": talk_before(run, state, "talk_since"),
+        },
+        data={"notes": state.get("grounds", ""), "question": in_full(state), "line": last["text"]},
         prompt=run.prompt,
     )
     apart, own = run.settings.scores_apart(run.chat), run.settings

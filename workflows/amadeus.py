@@ -28,16 +28,14 @@ from dramaturg.nodes.passages.selection import (
 )
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.run import by_rules
-from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
+from dramaturg.nodes.self_contained import SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.amadeus_index import graph as amadeus_index
 from dramaturg.workflows.wiring import wire_beginning, wire_drafts, wire_end, wire_index
 
 
-class AmadeusContext(
-    SelfContainedSettings, SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings
-):
+class AmadeusContext(SelectionSettings, VerifiedReplySettings, IndexingSettings, SummarySettings):
     """Everything that AMADEUS may be told."""
 
     longest: Closed[int] = by_rules(

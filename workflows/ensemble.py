@@ -22,7 +22,7 @@ from dramaturg.nodes.memories.remembering import RememberedState, remember
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, library_of, needs, open_run
-from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
+from dramaturg.nodes.self_contained import SelfContainedState, make_self_contained
 from dramaturg.nodes.turn import (
     SummarySettings,
     TurnInput,
@@ -42,8 +42,6 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
-LOOK_UP = frozenset[Part](("passages", "scope"))
-"""The parts that look up what the question means on its own."""
 SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft", "recent")
 """The settings of a method that are about its reply, or that the ensemble does for all: a part gives none."""
 
@@ -53,9 +51,7 @@ def _names(given: Any) -> Any:
     return [one.strip() for one in given.split(",")] if isinstance(given, str) else given
 
 
-class EnsembleContext(
-    UserRoleSettings, SelfContainedSettings, GroundedDraftSettings, VerificationSettings, SummarySettings
-):
+class EnsembleContext(UserRoleSettings, GroundedDraftSettings, VerificationSettings, SummarySettings):
     """Everything that the ensemble may be told; role, library, language and models of its parts are its own."""
 
     parts: Open[Annotated[frozenset[Part], BeforeValidator(_names)]] = Field(
@@ -139,12 +135,12 @@ def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
 
 
 def settings_of(name: Part) -> Callable[[EnsembleContext], RoleContext]:
-    """What gives the settings of a part from those of the ensemble: who the user is, is known to all."""
+    """What gives the settings of a part from those of the ensemble: who the user is, and how far back is understood."""
 
     def own(context: EnsembleContext) -> RoleContext:
         given: RoleContext = getattr(context, name)
-        known = {"user_role": context.user_role} if isinstance(given, UserRoleSettings) else {}
-        return given.model_copy(update=known)
+        fields, known = type(given).model_fields, ("user_role", "recent")
+        return given.model_copy(update={field: getattr(context, field) for field in known if field in fields})
 
     return own
 
@@ -165,14 +161,7 @@ async def understand(state: EnsembleState, runtime: Runtime[Any]) -> dict[str, A
 
 
 @needs(taking_part="choose_parts")
-def part_outcomes(state: EnsembleState) -> Sequence[Part | Literal["follow up"]]:
-    """The parts that take part; before those that look the question up, what it means on its own."""
-    parts = state["taking_part"]
-    return ["follow up"] if LOOK_UP.intersection(parts) else parts
-
-
-@needs(taking_part="choose_parts")
-def understood_outcomes(state: EnsembleState) -> list[Part]:
+def part_outcomes(state: EnsembleState) -> list[Part]:
     """The parts that take part."""
     return state["taking_part"]
 
@@ -218,10 +207,8 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
     builder.add_edge("read_turn", "choose_parts")
-    builder.add_conditional_edges(
-        "choose_parts", part_outcomes, {"follow up": "understand", **{one: one for one in PARTS}}
-    )
-    builder.add_conditional_edges("understand", understood_outcomes, list(PARTS))
+    builder.add_edge("choose_parts", "understand")
+    builder.add_conditional_edges("understand", part_outcomes, list(PARTS))
     for name in PARTS:  # each is one step, whatever its length: the draft comes once, after the last of them
         builder.add_edge(name, "draft")
     for checked in ("draft", "validate", "verify"):

@@ -26,7 +26,7 @@ from dramaturg.nodes.identity.episodes import (
     remember_episode,
 )
 from dramaturg.nodes.identity.gate import validate
-from dramaturg.nodes.identity.perception import Perceived, perceive
+from dramaturg.nodes.identity.perception import Perceived, hearing_outcome, perceive
 from dramaturg.nodes.identity.retrieval import (
     FoundIdentity,
     Updates,
@@ -48,6 +48,7 @@ from dramaturg.nodes.identity.update import (
     update_outcome,
 )
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
+from dramaturg.nodes.self_contained import make_self_contained
 from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.wiring import wire_end
@@ -87,9 +88,17 @@ class IdentityGroundsState(IdRagState, GroundsOutput):
     """Grounds under way."""
 
 
-def wire_identity(builder: Workflow[Any, Any, Any, Any]) -> None:
-    """Wire the identity (Algorithm 1, steps 2 to 6): from the memories to WM' = WM ⊕ K."""
+def wire_identity(builder: Workflow[Any, Any, Any, Any], begins: str) -> None:
+    """Wire the identity (Algorithm 1, steps 2 to 6): from the memories to WM' = WM ⊕ K.
+
+    Args:
+        builder: of the graph.
+        begins: the node after which it is looked for; what is asked in a talk is understood first.
+    """
+    builder.add_node(make_self_contained)
     builder.add_node(recall_episodes)
+    builder.add_conditional_edges(begins, hearing_outcome, {"talk": "make_self_contained", "deed": "recall_episodes"})
+    builder.add_edge("make_self_contained", "recall_episodes")
     builder.add_node(compose)
     builder.add_node(make_plan)
     builder.add_node(feel)
@@ -120,7 +129,7 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.former_channels = {"proposals": "drafts", "recalled": "recalled_episodes", "note": ""}
     builder.add_node(perceive)
     builder.add_node(read_turn)
-    wire_identity(builder)
+    wire_identity(builder, "read_turn")
     builder.add_node(act)
     builder.add_node(validate)
     builder.add_node(decline)
@@ -131,7 +140,6 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_node(update_identity)
     builder.add_edge(START, "perceive")
     builder.add_edge("perceive", "read_turn")
-    builder.add_edge("read_turn", "recall_episodes")
     builder.add_edge("augment", "act")
     builder.add_conditional_edges("act", next_step, {"gate": "validate", "settled": "speak"})
     builder.add_conditional_edges("validate", next_step, {"settled": "speak", "revise": "act", "blocked": "decline"})
@@ -150,10 +158,9 @@ def build_grounds() -> Workflow[IdentityGroundsState, IdRagContext, IdentityInpu
     """Wire what a reply rests on, without the reply: a part of other graphs."""
     builder = Workflow(IdentityGroundsState, IdRagContext, input_schema=IdentityInput, output_schema=IdentityOutput)
     builder.add_node(perceive)
-    wire_identity(builder)
+    wire_identity(builder, "perceive")
     builder.add_node(ground_identity)
     builder.add_edge(START, "perceive")
-    builder.add_edge("perceive", "recall_episodes")
     builder.add_edge("augment", "ground_identity")
     builder.add_edge("ground_identity", END)
     return builder

@@ -16,7 +16,8 @@ from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import EvidenceState, asked_as
+from dramaturg.nodes.self_contained import SelfContainedSettings, make_self_contained
+from dramaturg.nodes.turn import StandaloneState, asked_as
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 
 DIGITS = 6  # of a similarity
@@ -34,7 +35,7 @@ class DialogueRecallSettings(UserRoleSettings, DialogueSettings):
     )
 
 
-class DialogueRevisionSettings(DialogueRecallSettings):
+class DialogueRevisionSettings(DialogueRecallSettings, SelfContainedSettings):
     """What is made of what is recalled, and how much more a revision recalls."""
 
     revision_dialogues: Open[int] = Field(
@@ -82,7 +83,7 @@ KnownDialogues = Annotated[
 ]
 
 
-class DialogueRecallState(AskedState, EvidenceState):
+class DialogueRecallState(AskedState, StandaloneState):
     """What recall reads and writes."""
 
     dialogues_version: NotRequired[DialoguesVersion]
@@ -152,24 +153,26 @@ async def recalled(
 async def recall_more(state: DialogueRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Bring back D^r, the K dialogues nearest to the user's last utterance that the graph does not hold (3.3).
 
-    One that it holds would add nothing, and the utterance is the same in every revision of a turn.
+    One that it holds would add nothing, and the utterance is the same in every revision of a turn. One that refers
+    to what was said before is said in full.
     """
     run = await open_run(runtime, DialogueRevisionSettings)
     context, model, cast = run.settings, await run.embedder(), await cast_of(run, state.get("dialogues_version"))
     before, known = state["dialogues"], state.get("known_dialogues", [])
     held = {one["dialogue"] for one in (*before, *(known if context.role_memory else []))}
-    near = await ranked(cast, model, state["question"])
+    understood = await make_self_contained(state, runtime)
+    near = await ranked(cast, model, understood["standalone"])
     found = [one for one in near if concerns(one[0], cast) and one[0].id not in held][: context.revision_dialogues]
-    relating = {"relating": context.role_memory}
+    written = {**understood, "relating": context.role_memory}
     if not found:
-        return {"added": 0, **relating}
+        return {**written, "added": 0}
     brought = [*before, *as_recalled(found, before[-1]["revision"] + 1 if before else 1)]
     near = await ranked(cast, model, conversation_text(state["messages"], cast))
     shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     now = known_now(known, brought, near, context.graph_dialogues)
-    written = {"dialogues": brought, "added": len(found), **relating, "known_dialogues": now}
-    return {**written, "evidence": {"dialogues": shown}}
+    evidence = {**understood.get("evidence", {}), "dialogues": shown}
+    return {**written, "dialogues": brought, "added": len(found), "known_dialogues": now, "evidence": evidence}
 
 
 @needs(relating="recall_dialogues")

@@ -18,15 +18,17 @@ from dramaturg.models.questions import decide, extract
 from dramaturg.nodes.asking import together
 from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, judged, last_draft, verdict
 from dramaturg.nodes.identity.chronicle import Identity, IdentitySettings, identity_of
+from dramaturg.nodes.identity.perception import before, question_of
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalState
 from dramaturg.nodes.judgement import AppraisalSettings, sentence
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
+from dramaturg.nodes.self_contained import SelfContainedSettings
 from dramaturg.prompts import Prompt
 from dramaturg.stores.documents.forms import Triple
 
 
-class GateSettings(IdentitySettings, AppraisalSettings):
+class GateSettings(IdentitySettings, SelfContainedSettings, AppraisalSettings):
     """Whether there is a gate, and what it does."""
 
     gate: Open[bool] = by_rules(
@@ -97,11 +99,11 @@ async def validate(state: GateState, runtime: Runtime[Any]) -> dict[str, Any]:
     looked_up = {one["sentence"] for one in state.get("identity") or []}
     core = [one for one in identity.triples if one.core]
     rest = [one for one in identity.triples if not one.core and identity.sentence(one) in looked_up]
-    data = {"question": state["question"], "line": last["text"]}
+    data, said = {"question": question_of(state), "line": last["text"]}, before(run, state)
     found, error = None, ""
     try:
         for triples in filter(None, (identity.rules, [*core, *rest][: run.settings.gate_triples])):
-            found = found or await find_contradiction(run, identity, triples, data)
+            found = found or await find_contradiction(run, identity, triples, data, said)
     except UNANSWERED as unanswered:
         found, error = None, str(unanswered)
     note = f"{identity.sentence(found.triple)} {found.reason}".strip() if found else ""
@@ -130,17 +132,24 @@ def gate_action(own: GateSettings, contradicted: Triple, revisions: int) -> Outc
 
 
 async def find_contradiction(
-    run: Run[GateSettings], identity: Identity, triples: Sequence[Triple], data: dict[str, str]
+    run: Run[GateSettings], identity: Identity, triples: Sequence[Triple], data: dict[str, str], said: str = ""
 ) -> Contradiction | None:
     """Which triple a line contradicts, if any: asked of all in one answer, or of each apart.
+
+    Args:
+        run: of the node that asks.
+        identity: whose triples they are.
+        triples: the most important first.
+        data: "question" and "line".
+        said: the section of what was said before the question.
 
     Raises:
         ModelError: there is no answer.
     """
     if run.settings.scores_apart(run.chat):
-        return await find_contradiction_apart(run, identity, triples, data)
+        return await find_contradiction_apart(run, identity, triples, data, said)
     data = {**data, "statements": identity.numbered(triples)}
-    messages = run.prompt("weigh_action").messages(role=identity.name, data=data)
+    messages = run.prompt("weigh_action").messages(role=identity.name, before=said, data=data)
     found = await extract(run.chat, messages, judgement_among(len(triples)))
     return Contradiction(triples[found.statement - 1], found.reason) if found.statement else None
 
@@ -153,20 +162,22 @@ def judgement_among(statements: int) -> type[ContradictedStatement]:
 
 
 async def find_contradiction_apart(
-    run: Run[GateSettings], identity: Identity, triples: Sequence[Triple], data: dict[str, str]
+    run: Run[GateSettings], identity: Identity, triples: Sequence[Triple], data: dict[str, str], said: str
 ) -> Contradiction | None:
     """Ask of each triple whether it is contradicted, and of the surest why."""
     stated = [{**data, "statement": identity.sentence(one)} for one in triples]
-    sure = await together(*(contradiction_probability(run.chat, run.prompt, identity.name, one) for one in stated))
+    sure = await together(
+        *(contradiction_probability(run.chat, run.prompt, identity.name, one, said) for one in stated)
+    )
     at = max(range(len(triples)), key=sure.__getitem__)
     if sure[at] < threshold(run.chat.name, "contradiction", run.settings.contradiction):
         return None
-    messages = run.prompt("why_contradicts").messages(role=identity.name, data=stated[at])
+    messages = run.prompt("why_contradicts").messages(role=identity.name, before=said, data=stated[at])
     return Contradiction(triples[at], await sentence(run.chat, messages), sure[at])
 
 
 async def contradiction_probability(
-    chat: ChatModel, prompt: Callable[[str], Prompt], role: str, data: dict[str, str]
+    chat: ChatModel, prompt: Callable[[str], Prompt], role: str, data: dict[str, str], said: str = ""
 ) -> float:
     """How surely a line contradicts a statement, from 0 to 1.
 
@@ -176,5 +187,5 @@ async def contradiction_probability(
     Raises:
         ModelError: there is no answer.
     """
-    fits = await decide(chat, prompt("contradicts").messages(role=role, data=data))
+    fits = await decide(chat, prompt("contradicts").messages(role=role, before=said, data=data))
     return 1 - (float(fits.answer) if fits.probability is None else fits.probability)

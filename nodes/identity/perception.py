@@ -1,7 +1,7 @@
 """Perception: what a role is asked, and in a simulation what it sees and when (ID-RAG, Algorithm 1, step 1)."""
 
 from datetime import datetime
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.channels import EphemeralValue
 from langgraph.runtime import Runtime
@@ -11,7 +11,9 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.reply import AskedState
-from dramaturg.nodes.turn import LONGEST_MESSAGE, EvidenceState, TurnInput
+from dramaturg.nodes.run import Run, needs
+from dramaturg.nodes.self_contained import in_full, talk_before
+from dramaturg.nodes.turn import LONGEST_MESSAGE, StandaloneState, TurnInput
 
 
 class PerceptInput(TypedDict):
@@ -50,7 +52,7 @@ class Percept(TypedDict):
 Perceived = Annotated[Percept, Field(description="What was perceived in this decision, o.")]
 
 
-class PerceptionState(AskedState, PerceptInput, EvidenceState):
+class PerceptionState(AskedState, PerceptInput, StandaloneState):
     """What perceiving reads and writes."""
 
     percept: Perceived
@@ -83,7 +85,23 @@ async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, A
 
 def search_text(state: PerceptionState) -> str:
     """The question and the observations, as the query of a similarity search."""
-    return "\n".join([state["question"], *(state["percept"]["observations"] or [])])
+    return "\n".join([question_of(state), *(state["percept"]["observations"] or [])])
+
+
+def question_of(state: PerceptionState) -> str:
+    """The question, in full where it is one of a talk."""
+    return in_full(state) if is_reply(state) else state["question"]
+
+
+def before(run: Run[Any], state: PerceptionState) -> str:
+    """What was said before the question, as a section of prompts; nothing where a deed is wanted, or a choice."""
+    return talk_before(run, state) if is_reply(state) else ""
+
+
+@needs(percept="perceive")
+def hearing_outcome(state: PerceptionState) -> Literal["talk", "deed"]:
+    """Whether the question is one of a talk, which may refer to what was said before."""
+    return "talk" if is_reply(state) else "deed"
 
 
 def is_reply(state: PerceptionState) -> bool:

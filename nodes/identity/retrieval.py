@@ -18,10 +18,11 @@ from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract, write
 from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
 from dramaturg.nodes.identity.episodes import EpisodeState
-from dramaturg.nodes.identity.perception import search_text
+from dramaturg.nodes.identity.perception import before, question_of, search_text
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import Grounds, grounds_of
 from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
+from dramaturg.nodes.self_contained import SelfContainedSettings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence, one_line
 from dramaturg.stores.documents.chronicle import around
@@ -66,7 +67,7 @@ SEARCH = tuple(name for name in IdentitySearchSettings.model_fields if name not 
 """The names of these settings."""
 
 
-class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings):
+class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings, SelfContainedSettings):
     """Where the identity in a prompt comes from."""
 
     identity: Open[Condition] = Field(
@@ -143,7 +144,8 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
         role=identity.name,
         situation=state["situation"],
         relations=", ".join(map(one_line, relations)),
-        data={"question": state["question"]},
+        before=before(run, state),
+        data={"question": question_of(state)},
     )
     strategy: Strategy | None = None
     evidence: dict[str, Any] = {}

@@ -27,7 +27,7 @@ from dramaturg.nodes.identity.chronicle import (
     triple_key,
 )
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
-from dramaturg.nodes.identity.perception import day_of
+from dramaturg.nodes.identity.perception import before, day_of, question_of
 from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run
@@ -101,13 +101,13 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """
     run = await open_run(runtime, UpdateSettings)
     identity = await identity_of(run, state)
-    happened = "\n".join([*(state["percept"]["observations"] or []), state["question"]])
+    happened = "\n".join([*(state["percept"]["observations"] or []), question_of(state)])
     data = {
         "statements": identity.numbered(known := statements_of(identity, state)),
         "question": happened,
         "line": state["messages"][-1].text,
     }
-    messages = run.prompt("reflect_identity").messages(role=identity.name, data=data)
+    messages = run.prompt("reflect_identity").messages(role=identity.name, before=before(run, state), data=data)
     proposed: list[IdentityChange] = []
     evidence: dict[str, Any]
     try:
@@ -118,7 +118,7 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
         evidence = {"found": light, "proposed": len(proposed), **dropped}
     except UNANSWERED as error:
         evidence = {"error": str(error)}
-    weighed = await together(*(held_against_core(run, identity, one, state["question"]) for one in proposed))
+    weighed = await together(*(held_against_core(run, identity, one, state) for one in proposed))
     proposed = [change for change, _ in weighed]
     if not_weighed := [error for _, error in weighed if error]:
         evidence["not_weighed"] = not_weighed
@@ -138,7 +138,7 @@ def statements_of(identity: Identity, state: UpdateState) -> list[Triple]:
 
 
 async def held_against_core(
-    run: Run[UpdateSettings], identity: Identity, change: IdentityChange, question: str
+    run: Run[UpdateSettings], identity: Identity, change: IdentityChange, state: UpdateState
 ) -> tuple[IdentityChange, str]:
     """Have what contradicts a core triple ask for approval, to take its place; also what could not be weighed, and why.
 
@@ -151,7 +151,9 @@ async def held_against_core(
         return change, ""
     line = identity.sentence(Triple.model_validate(change["triple"]))
     try:
-        found = await find_contradiction(run, identity, core, {"question": question, "line": line})
+        found = await find_contradiction(
+            run, identity, core, {"question": question_of(state), "line": line}, before(run, state)
+        )
     except UNANSWERED as error:
         return {**change, "asks": True}, str(error)
     if found is None:
@@ -271,14 +273,14 @@ async def update_identity(state: UpdateState, runtime: Runtime[Any]) -> dict[str
     """Take what was proposed, and approved where that was needed, into the identity of this conversation."""
     identity = await identity_of(await open_run(runtime, UpdateSettings), state)
     taken = [one for one in state.get("proposed") or [] if one["approved"] or not one["asks"]]
-    before = state.get("identity_changes") or []
-    room = taken[: max(MOST_CHANGES - len(before), 0)]
+    changed = state.get("identity_changes") or []
+    room = taken[: max(MOST_CHANGES - len(changed), 0)]
     changes = [change_evidence(one, number, identity) for number, one in enumerate(room, start=1)]
     evidence: dict[str, Any] = {"identity_changes": changes} if changes else {}
     if len(room) < len(taken):
         evidence["identity_full"] = MOST_CHANGES
     runtime.stream_writer({"event": "identity_changed", "changes": len(room)})
-    return {"identity_changes": [*before, *room], "proposed": [], "evidence": evidence}
+    return {"identity_changes": [*changed, *room], "proposed": [], "evidence": evidence}
 
 
 def change_evidence(change: IdentityChange, number: int, identity: Identity) -> dict[str, Any]:

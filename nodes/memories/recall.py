@@ -29,7 +29,8 @@ from dramaturg.nodes.memories.remembering import (
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
-from dramaturg.nodes.turn import EvidenceState, Question, TurnInput, transcript
+from dramaturg.nodes.self_contained import in_full
+from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -110,7 +111,7 @@ class MemoryEvidence(Recallable):
     emotions: Scores | None
 
 
-class QueryState(TurnInput, EvidenceState):
+class QueryState(TurnInput, StandaloneState):
     """What encoding reads and writes."""
 
     question: Question
@@ -133,7 +134,7 @@ class MemoryRecallState(QueryState):
 
 @needs(question="read_turn")
 async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are.
+    """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are; in full, where that is known.
 
     The vector leaves the state when memories are recalled.
 
@@ -142,7 +143,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     """
     run = await open_run(runtime, StrategySettings)
     model, store = await run.embedder(), await run.store(MEMORY_KIND, state.get("memories_version"))
-    vector = await model.query(state["question"])
+    vector = await model.query(in_full(state))
     store.require(model.name, len(vector))
     return {"query_vector": unit_rows([vector])[0].tolist()}
 

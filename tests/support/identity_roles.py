@@ -17,7 +17,7 @@ from dramaturg.stores.library import Library
 from dramaturg.workflows.id_rag import IdRagContext, build
 
 from fakes import ScriptedChatModel
-from roles import run_settings, small_role, write_memories
+from roles import fenced, run_settings, small_role, write_memories
 
 Answer = str | Exception | Callable[[str], str | Exception]
 
@@ -48,6 +48,7 @@ PARTS = {
     "feel_progress": "felt",
     "reflect_identity": "reflected",
     "summarize": "summary",
+    "self_contained": "understood",
 }
 THREAD: Any = {"configurable": {"thread_id": "talk"}}
 PERCEPTS = {"scene", "observations", "options", "now", "episodes"}
@@ -109,7 +110,7 @@ def decider(**parts: Answer) -> ScriptedChatModel:
 
     def answer(messages: list[BaseMessage]) -> str | Exception:
         part, text = asked(messages)
-        said = script[part]
+        said = script.get(part, lambda text: fenced("question", text))  # what stands alone is said again
         return said(text) if callable(said) else said
 
     return ScriptedChatModel(reply=answer)

@@ -211,7 +211,8 @@ def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:
             asks = tags - {"summary", "silent", "told", "unknown", "directed", "was_said"}
             if asks > {"question"} and asks - {"question"} <= GROUNDS and not PARTS.get(asks):
                 return "reply", message.text
-            return PARTS.get(tags) or PARTS[asks], message.text
+            # So does the talk so far before what is looked up or weighed.
+            return PARTS.get(tags) or PARTS.get(asks) or PARTS[asks - {"conversation"}], message.text
     raise AssertionError(messages)
 
 

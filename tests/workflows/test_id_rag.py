@@ -357,7 +357,7 @@ async def test_what_is_refused_is_gone_in_the_next_decision(role: Path, wrong: d
     with pytest.raises(ValueError, match=r"write one as 2024-10-01T09:00|two or more texts"):
         await take(role, decider(), "What now?", saver, scene="The quay.", observations=["Fog."], **wrong)
     await take(role, model := decider(), "Who are you?", saver)
-    assert counted(model) == {"query": 1, "reply": 1, "weighed": 1}
+    assert counted(model) == {"understood": 1, "query": 1, "reply": 1, "weighed": 1}
     assert not {"<scene>", "<seen>", "<now>"} & {*re.findall("<[a-z]+>", shown(model, "reply")[0])}
 
 
@@ -467,7 +467,7 @@ async def test_a_thread_goes_on_after_turns_of_another_method_and_back(role: Pat
     await other("Where is the parcel?")
     output = await take(role, model := decider(), "Who are you?", saver)
     assert set(output["evidence"]) == {"episodes", "identity", "gate"}
-    assert counted(model) == {"query": 1, "reply": 1, "weighed": 1}
+    assert counted(model) == {"understood": 1, "query": 1, "reply": 1, "weighed": 1}
     assert len((await state_of(saver))["messages"]) == 4
     assert (await other("And the lamp?"))["messages"][-1].text == "I keep the light."
     await take(role, model := decider(), "Again?", saver, window=2)
@@ -478,6 +478,6 @@ async def test_a_small_window_is_summed_up_beside_an_update(role: Path) -> None:
     saver = InMemorySaver()
     for number in range(3):
         output = await take(role, model := decider(), f"Q{number}?", saver, window=2, update=True)
-    assert counted(model) == {"query": 1, "reply": 1, "weighed": 1, "summary": 1, "reflected": 1}
+    assert counted(model) == {"understood": 1, "query": 1, "reply": 1, "weighed": 1, "summary": 1, "reflected": 1}
     assert output["evidence"]["summary"] == "They spoke of the light."
     assert len(output["messages"]) == 2
