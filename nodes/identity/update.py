@@ -36,6 +36,8 @@ from dramaturg.stores.documents.forms import Triple
 MOST_FINDINGS = 3
 MOST_CHANGES = 200
 MOST_STATEMENTS = 100  # that a model is shown to say which of them is replaced
+ACTION = "change_identity"
+"""What a view of interrupts calls that which waits for approval."""
 
 
 class UpdateSettings(GateSettings):
@@ -217,8 +219,10 @@ async def approve(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Wait for a person where one must agree: the graph stops here, and goes on with what is resumed with.
 
     It asks with {"question", "changes": [{number, triple, sentence, replaces, evidence, …}]} and takes
-    {"approved": [numbers]}, such as `Command(resume={"approved": [1]})`. After any other answer it asks again, and
-    "error" says what is wrong with it.
+    {"approved": [numbers]}, such as `Command(resume={"approved": [1]})`. Beside the changes stand "action_requests" and
+    "review_configs", as LangChain's human-in-the-loop middleware asks, and {"decisions": [{"type": "approve"}, …]} is
+    taken, too: views of interrupts, such as that of agent-chat-ui, show the one and answer with the other. After any
+    other answer it asks again, and "error" says what is wrong with it.
     """
     run = await open_run(runtime, UpdateSettings)
     identity = await identity_of(run, state)
@@ -226,14 +230,24 @@ async def approve(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
     asked = [at for at, one in enumerate(proposed) if one["asks"]]
     if not asked or run.settings.approval == "nobody":
         return {"evidence": {"declined": len(asked)}} if asked else {}
+    changes = [change_evidence(proposed[at], number, identity) for number, at in enumerate(asked, start=1)]
     question = {
         "question": f"Shall {identity.name} become this? Resume with {{'approved': [numbers]}}.",
-        "changes": [change_evidence(proposed[at], number, identity) for number, at in enumerate(asked, start=1)],
+        "changes": changes,
+        "action_requests": [action_request(one, identity.name) for one in changes],
+        "review_configs": [{"action_name": ACTION, "allowed_decisions": ["approve", "reject"]}],
     }
     agreed = {asked[number - 1] for number in approved_numbers(question, len(asked))}
     kept = [approved(one) if at in agreed else one for at, one in enumerate(proposed)]
     left = [one for one in kept if one["approved"] or not one["asks"]]
     return {"proposed": left, "evidence": {"declined": len(asked) - len(agreed)}}
+
+
+def action_request(change: dict[str, Any], name: str) -> dict[str, Any]:
+    """A change as a view of interrupts shows it: what it says, and in the place of what, in sentences."""
+    gone = {one: change[one]["sentence"] for one in ("replaces", "replaces_too") if change.get(one)}
+    args = {"sentence": change["sentence"], **gone, "evidence": change["evidence"]}
+    return {"name": ACTION, "args": args, "description": f"Shall {name} become this?"}
 
 
 def approved_numbers(question: dict[str, Any], most: int) -> list[int]:
@@ -250,15 +264,22 @@ def approved_numbers(question: dict[str, Any], most: int) -> list[int]:
 
 
 def approved_in(answer: object, most: int) -> list[int]:
-    """The numbers of the changes that a person approves.
+    """The numbers of the changes that a person approves, from either form of an answer.
 
     Raises:
-        ValueError: the answer is of another form, or names a change that there is not.
+        ValueError: the answer is of another form, names a change that there is not, or does not decide on each.
     """
-    numbers = answer.get("approved") if isinstance(answer, Mapping) else None
-    if isinstance(numbers, list | tuple) and all(type(one) is int and 1 <= one <= most for one in numbers):
-        return list(numbers)
-    msg = f"Resume with {{'approved': [numbers]}}, where numbers are from 1 to {most}; an empty list approves none."
+    match answer:
+        case {"approved": [*numbers]} if all(type(one) is int and 1 <= one <= most for one in numbers):
+            return numbers
+        case {"decisions": [*decisions]} if len(decisions) == most:
+            kinds = [one.get("type") if isinstance(one, Mapping) else None for one in decisions]
+            if all(kind in ("approve", "reject") for kind in kinds):
+                return [number for number, kind in enumerate(kinds, start=1) if kind == "approve"]
+    msg = (
+        f"Resume with {{'approved': [numbers]}}, where numbers are from 1 to {most}; an empty list approves none. "
+        f"Or with {{'decisions': [{{'type': 'approve'}} or {{'type': 'reject'}}]}}, one for each change: {most}."
+    )
     raise ValueError(msg)
 
 

@@ -262,7 +262,7 @@ async def test_what_takes_the_place_of_a_core_triple_waits_for_a_person(role: Pa
     saver = InMemorySaver()
     output = await turn(role, saver, found(finding("gin"), finding("tea", 2)))
     asked = waits_for(output)
-    assert set(asked) == {"question", "changes"}
+    assert set(asked) == {"question", "changes", "action_requests", "review_configs"}
     ((change),) = asked["changes"]
     assert (change["number"], change["sentence"], change["replaces"]["sentence"]) == (1, TEA, LIGHT)
     assert (change["triple"]["object"], change["evidence"], change["approved"]) == ("tea", "She says so.", None)
@@ -291,6 +291,20 @@ async def test_what_is_approved_becomes_so_and_what_is_not_does_not(
     assert await known(role, saver) == identity
 
 
+async def test_each_change_is_decided_on_as_views_of_interrupts_decide(role: Path) -> None:
+    saver = InMemorySaver()
+    asked = waits_for(await turn(role, saver, found(finding("tea", 2), finding("gin", 4)), approval="all"))
+    first, second = asked["action_requests"]
+    assert (first["args"], first["description"]) == (
+        {"sentence": TEA, "replaces": LIGHT, "evidence": "She says so."},
+        "Shall Ada Quill become this?",
+    )
+    assert {first["name"], second["name"]} == {one["action_name"] for one in asked["review_configs"]}
+    decisions = [{"type": "reject", "message": "She never would."}, {"type": "approve"}]
+    await answer(role, saver, {"decisions": decisions}, approval="all")
+    assert await known(role, saver) == [KEEPER, LIGHT, SILENCE, "Ada Quill likes gin.", CALM]
+
+
 async def test_all_changes_wait_where_that_is_wanted(role: Path) -> None:
     saver = InMemorySaver()
     output = await turn(role, saver, found(finding("tea"), finding("gin", 4)), approval="all")
@@ -310,6 +324,8 @@ async def test_where_nobody_is_there_to_ask_core_triples_stay_and_the_rest_is_ta
 
 WRONG: list[Any] = ["yes", [1], {"approved": 1}, {"approved": [0]}, {"approved": [2]}, {"approved": [True]}]
 WRONG += [{"approved": ["1"]}, {"approved": ""}, {"approved": b"\x01"}, {"approve": [1]}]
+APPROVE = {"type": "approve"}
+WRONG += [{"decisions": one} for one in ([], APPROVE, [APPROVE, APPROVE], ["approve"], [{"type": "edit"}], [{}])]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
