@@ -122,8 +122,16 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def library_path(library: str | None) -> Path | str:
-    """Where the library is that is meant: a folder, or the address of a database."""
-    return library or environment().library
+    """Where the library is that is meant: a folder, or the address of a database.
+
+    Raises:
+        ValueError: it is a file, or the address of something else.
+    """
+    place = library or environment().library
+    if not is_address(place) and ("://" in str(place) or Path(place).is_file()):
+        shown = re.sub("//[^/]*@", "//…@", str(place))
+        raise ValueError(f"The library cannot be {shown!r}: it may be a folder, or postgresql://user@host/name.")
+    return place
 
 
 def shelf_of(library: str | None) -> Library:

@@ -4,7 +4,9 @@
 `guard` on it.
 """
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from httpx import HTTPStatusError
@@ -15,7 +17,8 @@ from starlette.authentication import BaseUser
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dramaturg.nodes.open_settings import SettingRefused, require_open
+from dramaturg.models.environment import check_environment
+from dramaturg.nodes.open_settings import SettingRefused, require_open, require_opened
 from dramaturg.nodes.run import RunContext
 
 FROM_THE_SERVER = frozenset(
@@ -135,4 +138,16 @@ async def _say_again(_: Request, error: Any) -> Response:
     return Response(error.response.content, error.response.status_code, media_type="application/json")
 
 
-app = Starlette(exception_handlers={HTTPStatusError: _say_again})
+@asynccontextmanager
+async def _checked(_: Starlette) -> AsyncIterator[None]:
+    """Let a server start whose settings can be used; the graphs that it has are loaded by then."""
+    from langgraph_api.graph import GRAPHS
+
+    await asyncio.to_thread(check_environment)
+    kinds: list[Any] = [getattr(graph, "context_schema", None) for graph in GRAPHS.values()]
+    if all(kinds):  # of a graph that is made for each run nobody knows the settings yet
+        require_opened(kind for kind in kinds if issubclass(kind, RunContext))
+    yield
+
+
+app = Starlette(exception_handlers={HTTPStatusError: _say_again}, lifespan=_checked)

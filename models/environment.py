@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
 from platformdirs import user_cache_path, user_config_path, user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 
 class Environment(BaseModel):
@@ -63,7 +65,17 @@ class Environment(BaseModel):
     @field_validator("library", mode="before")
     @classmethod
     def _folder_or_address(cls, given: str | Path) -> str | Path:
-        return given if "://" in str(given) else Path(given)
+        kind, is_address, _ = str(given).partition("://")
+        if is_address and kind not in ("postgresql", "postgres"):
+            raise ValueError("it may be a folder, or postgresql://user@host/name")
+        return given if is_address else Path(given)
+
+    @field_validator("base_url")
+    @classmethod
+    def _http(cls, given: str | None) -> str | None:
+        if given and not given.startswith(("http://", "https://")):
+            raise ValueError("it may be an address such as https://host/v1")
+        return given
 
     @property
     def weights_in(self) -> tuple[Path, ...]:
@@ -95,6 +107,8 @@ VARIABLES = {
 
 
 KEY_FILE = "OPENAI_API_KEY_FILE"
+KEYS_FILE = "DRAMATURG_KEYS_FILE"
+"""The file of callers of `dramaturg serve`, which its command line reads."""
 SETTINGS_FILE = "DRAMATURG_SETTINGS"
 KEPT = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "DRAMATURG_CHAT_MODEL", "DRAMATURG_EMBEDDING_MODEL")
 """What may stand in the file of settings."""
@@ -144,7 +158,8 @@ def environment(variables: Mapping[str, str] = os.environ) -> Environment:
     """Read the variables that are set and not empty.
 
     Raises:
-        ValueError: a variable cannot be used, or the file of the key cannot be read.
+        ValueError: a variable cannot be used, or the file of the key cannot be read; the message names the variable,
+            its value and what it may be.
     """
     given: dict[str, Any] = {field: variables[name] for field, name in VARIABLES.items() if variables.get(name)}
     if "api_key" not in given and (file := variables.get(KEY_FILE)):
@@ -152,4 +167,32 @@ def environment(variables: Mapping[str, str] = os.environ) -> Environment:
             given["api_key"] = Path(file).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise ValueError(f"The file of {KEY_FILE}, {file}, cannot be read: put the key there.") from error
-    return Environment.model_validate(given)
+    try:
+        return Environment.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        value = re.sub("//[^/]*@", "//…@", str(first["input"]))  # an address may hold a password
+        problem = first["msg"].removeprefix("Value error, ").replace("Input should", "it should", 1)
+        raise ValueError(f"{VARIABLES[str(first['loc'][0])]} cannot be {value!r}: {problem}.") from None
+
+
+def check_environment(variables: Mapping[str, str] = os.environ) -> None:
+    """Look whether the variables can be, for a program that goes on for long; it may block.
+
+    A name that is nearly that of a variable is refused. Others are left alone: DRAMATURG_ is the prefix of more than
+    this package reads, such as what Kubernetes sets for a service of this name.
+
+    Raises:
+        ValueError: as of `environment`; or a name is misspelt, or a file stands where a folder is to be.
+    """
+    readable = {name.partition("_")[2]: name for name in (SETTINGS_FILE, KEYS_FILE, KEY_FILE, *VARIABLES.values())}
+    for name in variables:
+        prefix, _, rest = name.partition("_")
+        unread = prefix == "DRAMATURG" and readable.get(rest) != name
+        if unread and (near := get_close_matches(rest, readable, n=1, cutoff=0.65)):
+            raise ValueError(f"{name} is not read: did you mean {readable[near[0]]}?")
+    found = environment(variables)
+    for field in ("library", "cache", "weights"):
+        place = getattr(found, field)
+        if isinstance(place, Path) and place.is_file():
+            raise ValueError(f"{VARIABLES[field]} cannot be {str(place)!r}: it may be a folder, and this is a file.")

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from dramaturg.models.environment import environment
 from dramaturg.stores.errors import did_you_mean
 
-__all__ = ["Closed", "Open", "SettingRefused", "require_open"]
+__all__ = ["Closed", "Open", "SettingRefused", "require_open", "require_opened"]
 
 T = TypeVar("T")
 LONGEST_NAME = 60  # characters of a key that are said again
@@ -69,6 +69,37 @@ def require_open(kind: type[BaseModel], given: Any, *, opened: Collection[str] |
             )
         for part, inner in _parts(field.annotation, value):
             require_open(part, inner, opened=opened, within=path)
+
+
+def require_opened(kinds: Iterable[type[BaseModel]]) -> None:
+    """Refuse names in DRAMATURG_OPEN_SETTINGS that are no settings.
+
+    Args:
+        kinds: the contexts of all graphs that a server has.
+
+    Raises:
+        ValueError: no context has a setting of a name, nor has one of its parts.
+    """
+    seen: set[type[BaseModel]] = set()
+    left = [*kinds]
+    while left:
+        if (kind := left.pop()) not in seen:
+            seen.add(kind)
+            left += [inner for field in kind.model_fields.values() for inner in _kinds(field.annotation)]
+    known = {name for kind in seen for name in kind.model_fields} | {"all"}
+    if strange := sorted(environment().opened - known):
+        raise ValueError(
+            f"DRAMATURG_OPEN_SETTINGS cannot name {strange[0]!r}, which is no setting of any graph"
+            f"{did_you_mean(strange[0], known, '; it may name settings, or be all.')}"
+        )
+
+
+def _kinds(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The classes of contexts that a field may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _kinds(argument)
 
 
 def _parts(annotation: Any, value: Any) -> Iterator[tuple[type[BaseModel], Any]]:

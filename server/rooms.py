@@ -14,7 +14,8 @@ from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import Kept, kept_with, threads_in
 from dramaturg.conversations.turns import Turn
-from dramaturg.models.clients import is_embedded
+from dramaturg.models.clients import chat_client, is_embedded
+from dramaturg.models.environment import check_environment
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
@@ -73,8 +74,12 @@ class Rooms:
         """Look whether the settings can be, before anybody comes.
 
         Raises:
-            ValueError: no method has a setting of a name, or it is out of its bounds.
+            ValueError: no method has a setting of a name, or it is out of its bounds; or a variable cannot be used.
+            ModelError: the model that is named has no endpoint, or no package that asks it.
         """
+        check_environment()
+        if (named := self.settings.get("chat_model", "auto")) not in ("auto", "embedded"):
+            chat_client(named)
         if not self.settings:
             return
         known = {name for one in self.methods.values() for name in flow(one).context.model_fields}
