@@ -78,10 +78,15 @@ test-replicas: $(VENV)/.dev
 	DRAMATURG_LANGHOST_PYTHON=$(abspath build/langhost/bin/python) DRAMATURG_JS_CLIENT=$(wildcard $(JS_CLIENT)) \
 		$(PYTEST) tests/house/test_replicas.py --durations 5
 
-# The client in JavaScript at a real server; needs node. `make test-replicas` takes it along where it is there.
+# The client in JavaScript and its hook, in the versions of agent-chat-ui, at a real server; needs node. `make
+# test-replicas` takes the client along where it is there.
+JS_HOOK := $(abspath build/js-hook)
 test-js: $(VENV)/.dev
 	npm install --no-audit --no-fund --prefix build/js @langchain/langgraph-sdk@2.0.0
-	DRAMATURG_JS_CLIENT=$(JS_CLIENT) $(PYTEST) tests/house/test_server.py -k javascript
+	npm install --no-audit --no-fund --prefix $(JS_HOOK) @langchain/langgraph-sdk@1.8.10 @langchain/core@1.1.44 \
+		react@19.2.5 react-test-renderer@19.2.5
+	DRAMATURG_JS_CLIENT=$(JS_CLIENT) DRAMATURG_JS_HOOK=$(JS_HOOK) \
+		$(PYTEST) tests/house/test_server.py tests/house/test_server_clients.py -k javascript
 
 # The chat clients that people have, for tests/server/test_sillytavern.py and test_open_webui.py, which are skipped without
 # them. Needs npm and Chromium (apt-get install nodejs npm chromium), and 0.6 GB for SillyTavern, 2.9 GB for Open WebUI.

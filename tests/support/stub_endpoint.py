@@ -62,7 +62,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        for word in re.split(r"(?<= )", text):
+        server: Any = self.server
+        words = re.split(r"(?<= )", text)
+        for word in words:
+            if word is words[-1]:
+                server.goes_on.wait()
             self.wfile.write(b"data: " + json.dumps(completion({"content": word}, "delta")).encode() + b"\n\n")
         self.wfile.write(b"data: [DONE]\n\n")
 
@@ -95,7 +99,8 @@ def vectors(body: dict[str, Any]) -> list[dict[str, Any]]:
 class Endpoint(ThreadingHTTPServer):
     """The server; `latency` is in seconds and may be changed while it runs.
 
-    So may the `faults` of "chat" and "embeddings"; one may wait for `ended`, which the end of a test sets.
+    So may the `faults` of "chat" and "embeddings"; one may wait for `ended`, which the end of a test sets. While
+    `goes_on` is not set, what is streamed stops before its last word.
     """
 
     daemon_threads = True
@@ -107,6 +112,8 @@ class Endpoint(ThreadingHTTPServer):
         self.latency = 0.0
         self.faults: dict[str, Callable[[Handler], None]] = {}
         self.ended = threading.Event()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
         self.asked: list[dict[str, Any]] = []
 
     def variables(self) -> dict[str, str]:
@@ -129,6 +136,7 @@ def endpoint() -> Iterator[Endpoint]:
         yield server
     finally:
         server.ended.set()
+        server.goes_on.set()
         server.shutdown()
         server.server_close()
         thread.join()
