@@ -19,6 +19,7 @@ SERVERS = (
     "tests/examples/test_flows_served.py",
     "tests/house/test_open_settings_served.py",
     "tests/house/test_server.py",
+    "tests/house/test_server_clients.py",
 )
 
 
