@@ -151,7 +151,7 @@ async def _asked(chat: ChatModel, question: ModelQuestion[T], answer: Callable[[
     except ValidationError:
         pass  # kept by another version, or not by us: ask again and replace it
     value = await in_turn(chat, question.kind, answer)
-    await chat.cache.set(key, adapter.dump_python(value, mode="json", by_alias=True))
+    await chat.cache.set(key, adapter.dump_python(value, mode="json", by_alias=True, exclude_defaults=True))
     return value
 
 

@@ -1,8 +1,11 @@
 """An object that a chat model gives, read item by item: what is bad in it costs that item, and not the answer.
 
 Too long a text is cut at a sentence or a word, too long a list keeps its first items, an item that means nothing is
-left out, a number may stand in quotes and JSON in prose. What was left out is said in `Extracted.dropped`. Only where
-what remains is not enough is the answer no answer.
+left out, JSON may stand in prose, and a value in another writing (`dramaturg.models.loose`). What was left out is said
+in `Extracted.dropped`. Only where what remains is not enough is the answer no answer.
+
+A field with a default is one that its mechanism can do without: it is asked for like the others, and where it is not
+there, or is a text that is none, the default stands for it.
 """
 
 import copy
@@ -14,19 +17,17 @@ from inspect import isclass
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails
 
+from dramaturg.models.loose import alone, as_text, is_nothing, option_of
 from dramaturg.models.reading import (
-    NO,
     SENTENCE_END,
-    YES,
     InvalidAnswer,
     begun_loosely,
     cleaned,
-    normalize_word,
     object_in,
 )
 from dramaturg.models.thoughts import split_thoughts
@@ -40,24 +41,11 @@ LONGEST_ABBREVIATED = 12  # characters, and some before it
 BEGIN = re.compile(r"\{|\[(?=\s*+[\"'“{\[])")
 JSON_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},"]', re.DOTALL)
 """A whole text, a bracket, a comma, or the beginning of a text that does not end."""
-YES_OR_NO = dict.fromkeys(YES, True) | dict.fromkeys(NO, False)
+BETWEEN_ITEMS = re.compile(r"\s*[,，、;；\n]\s*(?:[-*•]\s+)?")
 
 Path = tuple[int | str, ...]
 Form = Callable[[Any], Any]
 """Turns an answer in another form, such as the one that a paper prints, into that of the contract."""
-
-
-def whole(value: object) -> object:
-    """A whole number, also as 7.0, "7" or "7."; a yes or a no is none."""
-    if isinstance(value, bool):
-        raise ValueError("a number is wanted")
-    if isinstance(value, str):
-        value = float(normalize_word(value))
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-WholeNumber = Annotated[int, BeforeValidator(whole)]
-"""A number in an answer. Bound it: a server that holds a model to a schema holds it to the bounds, too."""
 
 
 class Extracted(BaseModel):
@@ -87,16 +75,17 @@ def read_extracted(kind: type[E], text: str, form: Form | None = None, *, cut: b
             missing or bad, or there were items and none is good. Where a whole list is missing, or the text was cut,
             `rest` has what there is, for whoever asks no further.
     """
-    value = within(object_in(text) if not cut else begun_in(text), kind)
+    value = within(given_in(text, kind) if not cut else begun_in(text), kind)
     if isinstance(value, dict) and issubclass(kind, Extracted):
         value.pop("dropped", None)
     value = form(copy.deepcopy(value)) if form else value
-    if isinstance(value, dict):
-        names = {key_name(name): name for name in fields_of(kind)}
-        value = {names.get(key_name(key), key): one for key, one in value.items()}
     notes = ["the end: it was cut at the token limit"] if cut else []
-    lists = lists_of(kind).keys()
-    absent = sorted(lists - value.keys()) if isinstance(value, dict) and lists & value.keys() else []
+    lists, absent = lists_of(kind), list[str]()
+    if isinstance(value, dict):
+        value, names = with_names(value, kind), fields_of(kind)
+        if not names.keys() & value.keys():
+            raise InvalidAnswer(f"it must have the keys {', '.join(names)}.", text)
+        absent = sorted(name for name in lists.keys() - value.keys() if names[name].is_required())
     if absent:
         value = value | {name: [] for name in absent}
         notes.append(f"{', '.join(absent)}: not there")
@@ -109,14 +98,29 @@ def read_extracted(kind: type[E], text: str, form: Form | None = None, *, cut: b
     return found
 
 
+def given_in(text: str, kind: type[BaseModel]) -> Any:
+    """The JSON of an answer, also where it is a text within JSON; the text itself where a number is wanted alone.
+
+    Raises:
+        InvalidAnswer: there is none.
+    """
+    try:
+        value = object_in(text)
+        return object_in(value) if isinstance(value, str) else value
+    except InvalidAnswer:
+        if number_alone(kind):
+            return split_thoughts(text).said.strip()
+        raise
+
+
 def fitted(kind: type[E], value: Any, notes: list[str], text: str) -> E:
     """Mend a value until it fits; what is cut or left out is noted.
 
     Raises:
         InvalidAnswer: something that is in no list does not fit.
     """
-    value = copy.deepcopy(value)
     for _ in range(PASSES):
+        value = with_names(value, kind)
         extra = len(notes) - NOTES
         dropped = (*notes[:NOTES], *([f"and {extra} more"] if extra > 0 else []))
         own = {"dropped": dropped} if issubclass(kind, Extracted) else {}
@@ -126,7 +130,11 @@ def fitted(kind: type[E], value: Any, notes: list[str], text: str) -> E:
             wrong = error.errors(include_url=False)
         if not isinstance(value, dict):
             break
-        unfit = [one for one in rename_keys(kind, value, wrong) if not mend(kind, value, one, notes)]
+        unfit = [
+            one
+            for one in without_extra(value, wrong)
+            if not mend(kind, value, one, notes) and not left_out(kind, value, one, notes)
+        ]
         items = {item_of(one["loc"]) for one in unfit}
         if () in items:
             wrong = [one for one in unfit if not item_of(one["loc"])]
@@ -148,19 +156,18 @@ def mend(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, note
             better: Any = cut_text(given.strip(), context["max_length"])
             notes.append(f"{place(path)}: cut to {context['max_length']} characters")
         case "too_long", list():
-            better = given[: context["max_length"]]
-            notes.append(f"{place(path)}: {len(given) - len(better)} beyond {len(better)} left out")
-        case "string_type", int() | float() if not isinstance(given, bool):
-            better = str(given)
-        case "list_type", dict() | str():
-            better = [given]
-        case "list_type", None:
-            better = []
-        case "literal_error", str():
-            options = {normalize_word(one): one for one in get_args(annotation_at(kind, path)) if isinstance(one, str)}
-            better = options.get(normalize_word(given))
-        case (("bool_parsing" | "bool_type"), str()):
-            better = YES_OR_NO.get(normalize_word(given))
+            there = [one for one in given if not is_nothing(one)]
+            better = there[: context["max_length"]]
+            if len(there) > len(better):
+                notes.append(f"{place(path)}: {len(there) - len(better)} beyond {len(better)} left out")
+        case "string_type", _:
+            better = as_text(given)
+        case "list_type", dict() | str() | None:
+            better = as_list(given, plain(get_args(annotation_at(kind, path))[0]))
+        case "literal_error", _:
+            better = option_of(given, get_args(annotation_at(kind, path)))
+        case "model_type", _:
+            better = as_object(given, annotation_at(kind, path))
         case _:
             return False
     if better is None:
@@ -169,25 +176,79 @@ def mend(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, note
     return True
 
 
-def rename_keys(kind: type[BaseModel], value: dict[str, Any], errors: Iterable[ErrorDetails]) -> list[ErrorDetails]:
-    """Take away keys that nobody asked for, or give them the name that was asked for; return the other errors."""
-    errors = list(errors)
-    missing = {(one["loc"][:-1], key_name(one["loc"][-1])): one for one in errors if one["type"] == "missing"}
+def as_list(given: Any, kind: Any) -> list[Any]:
+    """A list that came as one item, as an object of items by their numbers or names, or as a text with commas."""
+    if given is None:
+        return []
+    if isinstance(given, str) and (kind is str or get_origin(kind) is Literal) and not option_of(given, get_args(kind)):
+        return [one for one in BETWEEN_ITEMS.split(given.strip().removeprefix("- ")) if one]
+    if isinstance(given, dict) and given and all(isinstance(one, dict) for one in given.values()):
+        name = next(iter(name for name, _ in needed(kind)), "") if is_model(kind) else ""
+        return [
+            one if name in one or not name or re.search(r"\d", key) else {name: key, **one}
+            for key, one in given.items()
+        ]
+    return [given]
+
+
+def as_object(given: Any, kind: type[BaseModel]) -> Any:
+    """An object that came in a list, or as the one value that is needed of it."""
+    if isinstance(given, list):
+        return given[0] if len(given) == 1 and isinstance(given[0], dict) else None
+    need = needed(kind)
+    return {need[0][0]: given} if len(need) == 1 and given is not None else None
+
+
+def left_out(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, notes: list[str]) -> bool:
+    """Take out what a mechanism can do without; what was something is noted.
+
+    What is there and means something, such as a number beyond its scale, is not taken for what is not there.
+    """
+    *where, name = error["loc"]
+    if isinstance(name, int) or not leads(value, error["loc"]):
+        return False
+    parent = annotation_at(kind, where)
+    field = fields_of(parent).get(name) if is_model(parent) else None
+    if field is None or field.is_required():
+        return False
+    if not is_nothing(at(value, error["loc"])):
+        if plain(field.annotation) in (int, float, bool) or field.default not in ("", None, []):
+            return False
+        notes.append(noted(error))
+    del at(value, where)[name]
+    return True
+
+
+def without_extra(value: dict[str, Any], errors: Iterable[ErrorDetails]) -> list[ErrorDetails]:
+    """Take away keys that nobody asked for; return the other errors."""
     left = []
     for one in errors:
-        *where, key = one["loc"]
         if one["type"] == "extra_forbidden":
-            held = at(value, where).pop(key)
-            if wanted := missing.pop((tuple(where), key_name(key)), None):
-                at(value, where)[wanted["loc"][-1]] = held
-        elif one["type"] != "missing":
+            *where, key = one["loc"]
+            del at(value, where)[key]
+        else:
             left.append(one)
-    return [*left, *missing.values()]
+    return left
+
+
+def with_names(value: Any, kind: Any) -> Any:
+    """The objects of an answer with the names of their fields as they were asked for."""
+    if isinstance(value, list):
+        item = plain(get_args(kind)[0]) if get_origin(kind) is list else kind
+        return [with_names(one, item) for one in value]
+    if not isinstance(value, dict) or not is_model(kind):
+        return value
+    fields = fields_of(kind)
+    names = {key_name(name): name for name in fields if name not in value}
+    named = {names.get(key_name(key), key): one for key, one in value.items()}
+    return {
+        name: with_names(one, plain(fields[name].annotation)) if name in fields else one for name, one in named.items()
+    }
 
 
 def key_name(key: int | str) -> str:
-    """A key without what spellings of it differ in: "Belief and Value" is belief_and_value."""
-    return re.sub(r"\W+", "_", str(key).strip().casefold())
+    """A key without what spellings of it differ in: "Belief and Value" and "beliefAndValue" are belief_and_value."""
+    return re.sub(r"\W+", "_", re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])", "_", str(key).strip())).casefold()
 
 
 def item_of(path: Path) -> Path:
@@ -221,6 +282,22 @@ def annotation_at(kind: Any, path: Iterable[int | str]) -> Any:
 def fields_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a contract, by the names that an answer has for them."""
     return {field.alias or name: field for name, field in kind.model_fields.items() if name != "dropped"}
+
+
+def needed(kind: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """The fields of a contract without which it is none."""
+    return [(name, field) for name, field in fields_of(kind).items() if field.is_required()]
+
+
+def number_alone(kind: type[BaseModel]) -> str:
+    """The field of a contract that needs no more than a number, or a yes or no; empty: it needs something else."""
+    need = needed(kind)
+    return need[0][0] if len(need) == 1 and plain(need[0][1].annotation) in (int, float, bool) else ""
+
+
+def is_model(kind: Any) -> bool:
+    """Whether this is a contract, and no other annotation."""
+    return isclass(kind) and issubclass(kind, BaseModel)
 
 
 def plain(annotation: Any) -> Any:
@@ -308,22 +385,30 @@ def holds_list(value: Any) -> bool:
 
 
 def within(value: Any, kind: type[BaseModel]) -> Any:
-    """An answer as the object that was asked for: out of a wrapper of one key, and from a bare list.
+    """An answer as the object that was asked for: out of what is around it, and from a bare list, item or number.
 
     An item of a bare list belongs to the list whose items have most keys in common with it.
     """
-    names = {key_name(name) for name in fields_of(kind)}
-    if isinstance(value, Mapping) and len(value) == 1 and names.isdisjoint(map(key_name, value)):
-        ((_, inner),) = value.items()
-        value = inner if isinstance(inner, dict | list) else value
-    lists = lists_of(kind)
-    if not isinstance(value, list) or not lists:
-        return value
-    sorted_items: dict[str, list[Any]] = {name: [] for name in lists}
-    for item in value:
-        fits = {name: _in_common(item, one) for name, one in lists.items()}
-        sorted_items[max(fits, key=fits.__getitem__)].append(item)
-    return sorted_items
+    names, lists = {key_name(name) for name in fields_of(kind)}, lists_of(kind)
+
+    def has_names(one: Any) -> bool:
+        return isinstance(one, Mapping) and not names.isdisjoint(map(key_name, one))
+
+    if isinstance(value, Mapping) and not has_names(value):
+        if any(_in_common(value, item) > 0 for item in lists.values()):
+            return within([value], kind)
+        inner = [one for one in value.values() if isinstance(one, dict | list)]
+        value = inner[0] if len(inner) == 1 else alone(value)
+    if isinstance(value, list) and len(value) == 1 and has_names(value[0]):
+        return value[0]
+    if isinstance(value, list) and lists:
+        sorted_items: dict[str, list[Any]] = {name: [] for name in lists}
+        for item in value:
+            fits = {name: _in_common(item, one) for name, one in lists.items()}
+            sorted_items[max(fits, key=fits.__getitem__)].append(item)
+        return sorted_items
+    name = number_alone(kind)
+    return {name: value} if name and not isinstance(value, dict | list) else value
 
 
 def lists_of(kind: type[BaseModel]) -> dict[str, Any]:
@@ -334,7 +419,7 @@ def lists_of(kind: type[BaseModel]) -> dict[str, Any]:
 
 def _in_common(item: Any, kind: Any) -> float:
     """How well an item fits: keys in common, less those that are missing."""
-    if not isinstance(item, Mapping) or not (isclass(kind) and issubclass(kind, BaseModel)):
+    if not isinstance(item, Mapping) or not is_model(kind):
         return 0
     wanted, given = {key_name(name) for name in fields_of(kind)}, {key_name(name) for name in item}
     return len(wanted & given) - len(wanted - given) / 2

@@ -6,7 +6,7 @@ Each raises a `ModelError` where there is no answer; see `dramaturg.models.error
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -15,6 +15,7 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
+from pydantic.json_schema import GenerateJsonSchema
 
 from dramaturg.models.asking import (
     AnswerFormat,
@@ -34,6 +35,7 @@ from dramaturg.models.clock import is_heard
 from dramaturg.models.curtain import Curtain, MayShow, Said, Voice
 from dramaturg.models.errors import Filtered, UnusableAnswer
 from dramaturg.models.extracted import Form, read_extracted, whole_sentences
+from dramaturg.models.loose import NumberOf, Scale, option_of
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
     NO,
@@ -41,7 +43,6 @@ from dramaturg.models.reading import (
     InvalidAnswer,
     begins_word,
     normalize_word,
-    number_answer,
     object_in,
     require_mass,
     short_answer,
@@ -131,6 +132,7 @@ def probability_of_yes(tokens: Mapping[str, float], yes: Sequence[str], no: Sequ
 def read_decision(text: str, yes: Sequence[str], no: Sequence[str]) -> bool:
     """Read a yes or a no that is written out."""
     answer = word_answer(text, [*yes, *no])
+    answer = {"1": "true", "0": "false"}.get(answer, answer)
     if answer in map(normalize_word, yes):
         return True
     if answer in map(normalize_word, no):
@@ -143,8 +145,8 @@ async def rate(chat: ChatModel, messages: Sequence[BaseMessage], *, low: int, hi
     """Ask for a whole number from `low` to `high`.
 
     With log-probabilities the value is the expected one, sum of k * P(k) over the scale; without them it is the
-    number that the model says. A scale with a number of two digits is always asked without: "10" is one token to
-    some models and two to others, so its probability is not in the first token.
+    number that the model says, which may lie between two steps. A scale with a number of two digits is always asked
+    without: "10" is one token to some models and two to others, so its probability is not in the first token.
 
     Raises:
         ValueError: `low` is not below `high`.
@@ -155,7 +157,7 @@ async def rate(chat: ChatModel, messages: Sequence[BaseMessage], *, low: int, hi
     scale = range(low, high + 1)
     schema = short_answer_schema({"type": "integer", "minimum": low, "maximum": high})
     weigh = (lambda tokens: expected(tokens, scale)) if low >= 0 and high <= 9 else None
-    answer_format = AnswerFormat(schema, lambda text: Rating(float(read_rating(text, scale)), None), weigh)
+    answer_format = AnswerFormat(schema, lambda text: Rating(read_rating(text, low, high), None), weigh)
     return await ask_formatted(chat, ModelQuestion("rate", messages, Rating, {"low": low, "high": high}), answer_format)
 
 
@@ -167,13 +169,15 @@ def expected(tokens: Mapping[str, float], scale: range) -> Rating:
     return Rating(min(max(value, scale[0]), scale[-1]), distribution)
 
 
-def read_rating(text: str, scale: range) -> int:
-    """Read a number that is written out, and refuse one beyond the scale."""
-    answer = number_answer(text)
-    if answer in scale:
-        return answer
-    problem = f"the answer must be from {scale[0]} to {scale[-1]}."
-    raise InvalidAnswer(problem, text)
+def read_rating(text: str, low: int, high: int) -> float:
+    """Read a number that is written out, and refuse one beyond the scale, or of another one."""
+    try:
+        return float(Scale(low, high).read(short_answer(text)))
+    except InvalidAnswer:
+        raise
+    except ValueError:
+        problem = f"the answer must be a number from {low} to {high}."
+        raise InvalidAnswer(problem, text) from None
 
 
 async def choose(chat: ChatModel, messages: Sequence[BaseMessage], options: Sequence[str]) -> str:
@@ -208,12 +212,15 @@ def most_probable(tokens: Mapping[str, float], options: Sequence[str]) -> str:
 
 
 def read_choice(text: str, options: Sequence[str]) -> str:
-    """Read an option that is named by its number or its text."""
-    answer = normalize_word(str(short_answer(text)))
-    by_text = {normalize_word(option): option for option in options}
-    by_number = {str(number): option for number, option in enumerate(options, 1)}
-    if answer in by_text | by_number:
-        return (by_text | by_number)[answer]
+    """Read an option that is named by its number, its text, or both."""
+    answer = short_answer(text)
+    if isinstance(answer, str) and (option := option_of(answer, options)):
+        return option
+    with suppress(ValueError):
+        option = options[NumberOf(len(options)).read(answer) - 1]
+        said = re.search(r"\d[.:)-]\s+(\S.*)", str(answer))
+        if said is None or option_of(said[1], options) == option:
+            return option
     problem = f"the answer must be a number from 1 to {len(options)}."
     raise InvalidAnswer(problem, text)
 
@@ -234,7 +241,8 @@ async def extract(
     Args:
         chat: whom to ask.
         messages: the question.
-        schema: what is asked for; one that inherits `Extracted` says what was left out of the answer.
+        schema: what is asked for, also fields with a default, which stands for what is not there; one that inherits
+            `Extracted` says what was left out of the answer.
         form: turns an answer in another form, such as the one that a paper prints, into that of the schema.
         temperature: of the answer.
     """
@@ -252,7 +260,20 @@ async def extract(
 @lru_cache(maxsize=256)
 def _json_schema(schema: type[BaseModel]) -> dict[str, Any]:
     """That of a contract, which would take longer to make than to send."""
-    return schema.model_json_schema()
+    return schema.model_json_schema(schema_generator=WholeSchema)
+
+
+class WholeSchema(GenerateJsonSchema):
+    """Asks for all of a contract, also for what an answer may lack."""
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        """Whether a field is asked for."""
+        return True
+
+    def default_schema(self, schema: Any) -> Any:
+        """A field without what stands for it where an answer lacks it."""
+        inner = schema["schema"]
+        return self.generate_inner(inner["schema"] if inner["type"] == "nullable" else inner)
 
 
 async def write_json(chat: ChatModel, messages: Sequence[BaseMessage], schema: dict[str, Any]) -> str:

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import UnusableAnswer
-from dramaturg.models.extracted import Extracted, WholeNumber, cut_text, read_extracted
+from dramaturg.models.extracted import Extracted, cut_text, read_extracted
+from dramaturg.models.loose import NumberOf, Scale
 from dramaturg.models.questions import extract
 from dramaturg.models.reading import InvalidAnswer
 
@@ -26,7 +27,7 @@ class Entity(BaseModel):
 
     name: Short
     kind: Literal["person", "place"]
-    sentence: WholeNumber = Field(ge=1, le=9)
+    sentence: Annotated[int, NumberOf(9)]
 
 
 class Tie(BaseModel):
@@ -44,7 +45,7 @@ class Facts(Extracted):
 
 class Score(Extracted):
     reason: Short
-    score: WholeNumber = Field(ge=1, le=5)
+    score: Annotated[int, Scale(1, 5)]
 
 
 TOM: dict[str, Any] = {"name": "Tom", "kind": "person", "sentence": 1}

@@ -13,11 +13,10 @@ from pydantic import Field
 from dramaturg.models.chat import chat_model
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.models.extracted import Extracted, cut_text, read_extracted, whole_sentences
-from dramaturg.models.questions import write_message
+from dramaturg.models.questions import read_choice, read_rating, write_message
 from dramaturg.models.reading import (
     MAX_CHARACTERS,
     InvalidAnswer,
-    number_answer,
     object_in,
     records_in,
     short_answer,
@@ -83,7 +82,8 @@ def test_any_answer_is_read_or_refused(text: str) -> None:
     for read in (
         object_in,
         short_answer,
-        number_answer,
+        lambda one: read_rating(one, 1, 5),
+        lambda one: read_choice(one, ["yes", "no"]),
         lambda one: word_answer(one, ["yes", "no"]),
         lambda one: read_extracted(Names, one),
         lambda one: read_extracted(Names, one, cut=True),

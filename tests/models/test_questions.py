@@ -69,12 +69,12 @@ async def test_words_of_ones_own() -> None:
     assert not (await decide(asked, MESSAGES, yes=["in scope"], no=["out of scope"])).answer
 
 
-@pytest.mark.parametrize("text", ["4", " 4.", '{"answer": 4}', '{"answer": "4"}', "4.0", "４"])
+@pytest.mark.parametrize("text", ["4", " 4.", '{"answer": 4}', '{"answer": "4"}', "4.0", "４", "4/10", "four"])
 async def test_a_number_in_digits(text: str) -> None:
     assert (await rate(chat_model(scripted(text)), MESSAGES, low=1, high=10)).value == 4
 
 
-@pytest.mark.parametrize("text", ["four", "4.5", "0", "11", "true", "-4", "4/10", '{"answer": [4]}', "9" * 5000, ""])
+@pytest.mark.parametrize("text", ["many", "0", "11", "true", "-4", "4/5", "9" * 5000, ""])
 async def test_what_is_not_a_number_on_the_scale(text: str) -> None:
     with pytest.raises(UnusableAnswer):
         await rate(chat_model(scripted(text)), MESSAGES, low=1, high=10)
@@ -130,7 +130,8 @@ async def test_the_model_is_told_what_was_wrong(language: str, words: str) -> No
     assert said == AIMessage('{"verdict": "dead"}')
     assert words in told.text
     assert "verdict: Input should be 'guilty' or 'innocent'" in told.text
-    assert json.dumps(Verdict.model_json_schema()) in told.text
+    assert '"enum": ["guilty", "innocent"]' in told.text
+    assert '"required": ["verdict", "reasons"]' in told.text
 
 
 async def test_a_long_answer_is_shown_shortened() -> None:
