@@ -175,15 +175,26 @@ def show_drafted(known: KnownChronicle, found: ChronicleDraft, usage: Usage, *, 
     """Say what was drafted, what nothing could be had of, and what it cost."""
     failed = [one._asdict() for one in found.failed]
     if as_json:
-        print_json({"draft": known.rows(found.triples), "failed": failed, "dropped": found.dropped, "usage": usage})
+        left = {"failed": failed, "dropped": found.dropped, "held": found.held}
+        print_json({"draft": known.rows(found.triples), **left, "usage": usage})
         return
     if not found.triples:
-        screen.print("Nothing was drafted that the chronicle does not hold already.")
+        screen.print(why_nothing(known, found), soft_wrap=True)
     show_draft(known, found.triples)
     if found.failed:
         screen.print(failures_table(failed))
     for what in found.dropped:
         note(f"Left out: {one_line(what)}", "yellow")
+
+
+def why_nothing(known: KnownChronicle, found: ChronicleDraft) -> str:
+    """Why a draft is empty."""
+    if found.held:
+        but = f", and {len(found.failed)} parts of the documents have no usable answer" if found.failed else ""
+        return f"Nothing was drafted that the chronicle does not hold already{but}."
+    if found.failed or found.dropped:
+        return "Nothing was drafted: of what the model answered, nothing could be used."
+    return f"Nothing was drafted: the model found nothing in the documents that says who {known.role.card.name} is."
 
 
 def decide(known: KnownChronicle, wish: str, numbers: str, *, as_json: bool) -> None:

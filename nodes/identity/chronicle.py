@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 import yaml
-from pydantic import Field
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.identity.perception import PerceptionState, day_of
@@ -18,7 +18,7 @@ from dramaturg.prompts import filled
 from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
-from dramaturg.stores.names import normal_name
+from dramaturg.stores.names import normal_name, relation_name
 from dramaturg.stores.role import Role
 
 Condition = Literal["id-rag", "full", "baseline"]
@@ -30,6 +30,16 @@ DEFAULT_TEMPLATES: Mapping[str, str] = {
     "ko": "$subject — $relation: $object.",
 }
 SENTENCE_ENDS = tuple(".!?。！？")
+UNKNOWN_KIND: Literal["trait"] = "trait"
+"""The kind of a triple for which a model names none: but for a rule, nothing hangs on it."""
+GivenRelation = Annotated[
+    str,
+    BeforeValidator(lambda said: relation_name(said) if isinstance(said, str) else said),
+    StringConstraints(min_length=1, max_length=80),
+    WithJsonSchema({"pattern": "^[a-z][a-z_]{1,40}$", "type": "string"}),
+]
+"""The name of a relation, as a model gives it and a chronicle writes it."""
+GivenObject = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
 class IdentitySettings(RoleContext):
@@ -174,7 +184,12 @@ def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) 
 
 def triple_key(triple: Triple) -> tuple[str, str, str]:
     """Equal for two triples that say the same."""
-    return normal_name(triple.subject), triple.relation, normal_name(triple.object)
+    return normal_name(triple.subject), relation_name(triple.relation), normal_name(triple.object)
+
+
+def written_relation(name: str, known: Iterable[str]) -> str:
+    """A relation as a chronicle has written it already, else by its own name."""
+    return next((one for one in known if relation_name(one) == name), name)
 
 
 def triple_json(triple: Triple) -> dict[str, Any]:

@@ -5,15 +5,23 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import NumberOf, Truth
 from dramaturg.models.questions import extract
 from dramaturg.nodes.asking import Announce, Answers, answer_all
-from dramaturg.nodes.graph.facts import numbered, sentences_of
-from dramaturg.nodes.identity.chronicle import triple_key, triple_sentence
+from dramaturg.nodes.graph.facts import numbered, on_a_line, sentences_of
+from dramaturg.nodes.identity.chronicle import (
+    UNKNOWN_KIND,
+    GivenObject,
+    GivenRelation,
+    triple_key,
+    triple_sentence,
+    written_relation,
+)
 from dramaturg.nodes.passages.index import stored
 from dramaturg.nodes.text.splitter import plain, sections, split_document
 from dramaturg.prompts import load, one_line
@@ -25,15 +33,18 @@ MOST_TRIPLES = 12  # of a chunk
 
 
 class DraftedTriple(BaseModel):
-    """A triple as a model gives it: whom it is about is known, and where it is from is a sentence's number."""
+    """A triple as a model gives it: whom it is about is known, and where it is from is a sentence's number.
+
+    A person reads each one before it counts, so it may lack all but relation and object.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
-    sentence: int
-    relation: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{1,40}$")]
-    object: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-    kind: Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"]
-    core: bool
+    sentence: int | None = None
+    relation: GivenRelation
+    object: GivenObject
+    kind: Literal["belief", "trait", "value", "preference", "goal", "experience", "rule"] | None = None
+    core: Truth = False
 
 
 class DraftedTriples(Extracted):
@@ -56,6 +67,8 @@ class ChronicleDraft(NamedTuple):
     triples: list[Triple]
     failed: list[FailedChunk]
     dropped: list[str]
+    held: int = 0
+    """How many triples the documents tell beside these that are known already."""
 
 
 async def draft_chronicle(
@@ -105,7 +118,8 @@ async def draft_chronicle(
     left_out = [
         f"{one.source}, {' > '.join(one.headings)}: {what}" for one in chunks for what in dropped.get(one.id, ())
     ]
-    return ChronicleDraft([one for one in found if triple_key(one) not in held], failed, left_out)
+    new = [one for one in found if triple_key(one) not in held]
+    return ChronicleDraft(new, failed, left_out, held=len(found) - len(new))
 
 
 async def drafted_triples(
@@ -114,8 +128,9 @@ async def drafted_triples(
     """Ask what one chunk tells of the role's identity; see `draft_chronicle`.
 
     Returns:
-        Triples, each relation with an object once, and what was left out of the answer. Each `source` is the sentence
-        that the model named, as the document has it, after the document's name.
+        Triples, each relation with an object once, and what was left out of the answer. Each `source` is the document's
+        name, and after it the sentence that the model named, as the document has it. A relation is written as in
+        `relations`, where it stands there in another writing.
 
     Raises:
         ModelError: there is no usable answer.
@@ -130,16 +145,20 @@ async def drafted_triples(
     triples = []
     answer = await extract(chat, messages, drafted_among(len(spans)))
     for one in answer.triples:
-        begin, end = spans[one.sentence - 1]
-        source = f"{chunk.source}: {' '.join(chunk.text[begin:end].split())}"
-        triples.append(Triple(subject=role, source=source, **one.model_dump(exclude={"sentence"})))
+        begin, end = spans[one.sentence - 1] if one.sentence else (0, 0)
+        source = f"{chunk.source}: {on_a_line(chunk.text[begin:end])}" if end else chunk.source
+        relation = written_relation(one.relation, relations)
+        kind = one.kind or UNKNOWN_KIND
+        triples.append(
+            Triple(subject=role, relation=relation, object=one.object, kind=kind, core=one.core, source=source)
+        )
     return distinct(triples), answer.dropped
 
 
 @lru_cache(maxsize=128)
 def drafted_among(sentences: int) -> type[DraftedTriples]:
     """The form of an answer on so many sentences."""
-    number: Any = (WholeNumber, Field(ge=1, le=sentences))
+    number: Any = (Annotated[int, NumberOf(sentences)] | None, None)
     triple = create_model("DraftedTriple", __base__=DraftedTriple, sentence=number)
     triples: Any = (list[triple], Field(max_length=MOST_TRIPLES))  # type: ignore[valid-type]
     return create_model("DraftedTriples", __base__=DraftedTriples, triples=triples)

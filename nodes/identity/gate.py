@@ -13,7 +13,8 @@ from pydantic import Field, StringConstraints, create_model
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import NumberOf
 from dramaturg.models.questions import decide, extract
 from dramaturg.nodes.asking import together
 from dramaturg.nodes.drafts import DraftState, Outcome, asked_before, judged, last_draft, verdict
@@ -75,7 +76,7 @@ class Contradiction(NamedTuple):
 class ContradictedStatement(Extracted):
     """{reason, statement}: the number of the statement that is contradicted, 0 for none."""
 
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] = ""
     statement: int
 
 
@@ -157,7 +158,7 @@ async def find_contradiction(
 @lru_cache(maxsize=128)
 def judgement_among(statements: int) -> type[ContradictedStatement]:
     """The form of an answer that names one of so many statements."""
-    number: Any = (WholeNumber, Field(ge=0, le=statements))
+    number: Any = (Annotated[int, NumberOf(statements, least=0)], ...)
     return create_model("WeighedAmong", __base__=ContradictedStatement, statement=number)
 
 

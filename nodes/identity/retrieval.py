@@ -166,13 +166,14 @@ def identity_outcome(state: IdentityRetrievalState) -> Literal["look up", "infer
 
 @lru_cache(maxsize=128)
 def strategy_schema(relations: tuple[str, ...]) -> type[Extracted]:
-    """The form of a strategy over some relations: no other can be named."""
+    """The form of a strategy over some relations: no other can be named. One of its lists is enough to search by."""
     relation: Any = Literal.__getitem__(relations)
     keyword = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40)]
+    medium = min(len(relations), MOST_MEDIUM)
     fields: dict[str, Any] = {
-        "high_priority": (Annotated[list[relation], Field(max_length=MOST_RELATIONS)], ...),
-        "medium_priority": (Annotated[list[relation], Field(max_length=min(len(relations), MOST_MEDIUM))], ...),
-        "keywords": (Annotated[list[keyword], Field(max_length=MOST_KEYWORDS)], ...),
+        "high_priority": (list[relation], Field(default=[], max_length=MOST_RELATIONS)),
+        "medium_priority": (list[relation], Field(default=[], max_length=medium)),
+        "keywords": (list[keyword], Field(default=[], max_length=MOST_KEYWORDS)),
     }
     return create_model("SearchStrategy", __base__=Extracted, **fields)
 

@@ -15,16 +15,21 @@ from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import NumberOf, Scale
 from dramaturg.models.questions import extract
 from dramaturg.nodes.asking import together
 from dramaturg.nodes.identity.chronicle import (
+    UNKNOWN_KIND,
+    GivenObject,
+    GivenRelation,
     Identity,
     IdentityChange,
     IdentityState,
     identity_of,
     triple_json,
     triple_key,
+    written_relation,
 )
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
 from dramaturg.nodes.identity.perception import before, day_of, question_of
@@ -71,13 +76,13 @@ class Finding(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    evidence: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
-    relation: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]{1,40}$")]
-    object: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-    kind: Literal["belief", "trait", "value", "preference", "goal", "experience"]
-    salience: WholeNumber = Field(ge=1, le=10)
-    confidence: float = Field(ge=0, le=1)
-    replaces: WholeNumber = Field(ge=0, le=1000)
+    evidence: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] = ""
+    relation: GivenRelation
+    object: GivenObject
+    kind: Literal["belief", "trait", "value", "preference", "goal", "experience"] | None = None
+    salience: Annotated[int, Scale(1, 10)]
+    confidence: Annotated[float, Scale(0, 1)]
+    replaces: Annotated[int, NumberOf(1000, least=0)] = 0
 
 
 class Findings(Extracted):
@@ -167,7 +172,7 @@ async def held_against_core(
 @lru_cache(maxsize=128)
 def findings_among(statements: int) -> type[Findings]:
     """The form of an answer that names only statements that there are."""
-    replaces: Any = (WholeNumber, Field(ge=0, le=statements))
+    replaces: Any = (Annotated[int, NumberOf(statements, least=0)], 0)
     finding = create_model("FindingAmong", __base__=Finding, replaces=replaces)
     findings: Any = (Annotated[list[finding], Field(max_length=MOST_FINDINGS)], ...)  # type: ignore[valid-type]
     return create_model("FindingsAmong", __base__=Findings, findings=findings)
@@ -188,9 +193,11 @@ def changes_of(
         gone = shown[one.replaces - 1] if one.replaces else None
         triple = Triple(
             subject=identity.name,
-            relation=one.relation,
+            relation=written_relation(
+                one.relation, [*identity.templates, *(held.relation for held in identity.triples)]
+            ),
             object=" ".join(one.object.split()),
-            kind=one.kind,
+            kind=one.kind or UNKNOWN_KIND,
             source=f"turn {state['messages'][-2].id}",
             since=day_of(state) or None,
         )

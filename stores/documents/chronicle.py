@@ -13,7 +13,7 @@ from dramaturg.stores.documents.reading import parse_yaml, read_text
 from dramaturg.stores.errors import RoleError, RoleFileError, StaleDraft
 from dramaturg.stores.files import read_bytes, read_if_there, remove_file, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
-from dramaturg.stores.names import normal_name
+from dramaturg.stores.names import normal_name, relation_name
 
 DRAFT = "chronicle.draft.yaml"
 
@@ -218,7 +218,8 @@ def _unsaid(chosen: Iterable[Triple], held: Iterable[Triple]) -> list[Triple]:
 
 def _said(triple: Triple) -> tuple[str, str, str, str | None, str | None]:
     """What two triples have in common if they say the same of the same time."""
-    return normal_name(triple.subject), triple.relation, normal_name(triple.object), triple.since, triple.until
+    subject, thing = normal_name(triple.subject), normal_name(triple.object)
+    return subject, relation_name(triple.relation), thing, triple.since, triple.until
 
 
 def around(

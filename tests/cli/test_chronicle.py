@@ -169,7 +169,7 @@ def test_a_chunk_without_a_usable_answer_is_listed(run: Command, stub: Endpoint,
     stub.model = scripted("I would rather not.")
     code, out, _ = run("chronicle", "ada", "--draft", "--again")
     assert code == 0
-    assert "Nothing was drafted" in out
+    assert "Nothing was drafted: of what the model answered, nothing could be used." in out
     assert all(part in out for part in ("Chunks without an answer", "life.md", "Ada Quill"))
     assert objects(run, "draft") == list(OBJECTS)
     failed = json.loads(run("chronicle", "ada", "--draft", "--again", "--json")[1])["failed"]
@@ -181,6 +181,22 @@ def test_what_the_chronicle_holds_is_not_drafted(run: Command, tmp_path: Path) -
     (tmp_path / "ada" / CHRONICLE).write_text(known)
     run("chronicle", "ada", "--draft")
     assert objects(run, "draft") == ["a calm sea"]
+
+
+def test_that_all_is_held_already_is_said_of_what_is_held(run: Command, stub: Endpoint, tmp_path: Path) -> None:
+    stub.model = scripted(json.dumps({"triples": [{"relation": "Is Fond Of", "object": "storms"}]}))
+    report = json.loads(run("chronicle", "ada", "--draft", "--json")[1])
+    assert [(one["relation"], one["object"]) for one in report["draft"]] == [("is_fond_of", "storms")]
+    run("chronicle", "ada", "--accept", "all")
+    stub.model = scripted(json.dumps({"triples": [{"relation": "isFondOf", "object": "Storms"}]}))
+    assert "Nothing was drafted that the chronicle does not hold already." in run("chronicle", "ada", "--draft")[1]
+
+
+def test_of_documents_that_tell_nothing_that_is_said(run: Command, stub: Endpoint) -> None:
+    stub.model = scripted('{"triples": []}')
+    assert (
+        "the model found nothing in the documents that says who Ada Quill is" in run("chronicle", "ada", "--draft")[1]
+    )
 
 
 def test_a_role_without_documents_cannot_have_one_drafted(run: Command, tmp_path: Path) -> None:

@@ -129,10 +129,8 @@ async def test_the_prompt_is_in_the_language_of_the_role(language: str, words: s
         "She keeps a light.",
         answer(statement(sentence=0)),
         answer(statement(sentence=7)),
-        answer(statement(relation="is friend of")),
-        answer(statement(relation="X")),
+        answer(statement(relation="—")),
         answer(statement(object="  ")),
-        answer(statement(kind="mood")),
     ],
 )
 async def test_an_answer_out_of_form_is_asked_for_again(bad: str) -> None:
@@ -147,18 +145,18 @@ async def test_of_an_answer_what_is_good_is_kept() -> None:
     good = [statement(object=f"no. {n}") for n in range(MOST_TRIPLES)]
     found = await of_one(model := scripted(answer(*good, statement(object="one more"))))
     assert [one.object for one in found] == [f"no. {n}" for n in range(MOST_TRIPLES)]
-    bad = [statement(sentence=7), statement(kind="mood"), statement(object=" ")]
+    bad = [statement(sentence=7), statement(relation=" "), statement(object=" ")]
     found = await of_one(scripted(answer(*bad, statement(object="a light " * 40, subject="Tom"))))
     assert [len(one.object) <= 200 for one in found] == [True]
     assert len(model.calls) == 1
 
 
 async def test_what_was_left_out_of_an_answer_is_said_with_where_it_was() -> None:
-    model = by_year(lambda year: answer(statement(object=year), *[statement(kind="mood")] * (year == "year 1")))
+    model = by_year(lambda year: answer(statement(object=year), *[statement(object=" ")] * (year == "year 1")))
     found = await of_all(model, chunks_of([document(long_life())]))
     assert [one.object for one in found.triples] == ["year 0", "year 1", "year 2"]
     (said,) = getattr(found, "dropped", ())
-    assert said.startswith("life.md, Ada > Year 1: triples 2 kind")
+    assert said.startswith("life.md, Ada > Year 1: triples 2 object")
 
 
 async def test_the_last_sentence_can_be_named() -> None:
@@ -176,8 +174,15 @@ async def test_what_a_chunk_says_twice_is_there_once() -> None:
     ]
 
 
+async def test_a_relation_is_written_as_it_is_known() -> None:
+    said = [statement(relation=one, object=one) for one in ("hasIdeology", "works at", "喜欢")]
+    found = await of_one(scripted(answer(*said)), has_Ideology="$object", worksAt="$object")
+    assert [one.relation for one in found] == ["has_Ideology", "worksAt", "喜欢"]
+
+
 def test_kinds_are_those_of_a_chronicle() -> None:
-    assert get_args(DraftedTriple.model_fields["kind"].annotation) == get_args(Triple.model_fields["kind"].annotation)
+    kinds, _ = get_args(DraftedTriple.model_fields["kind"].annotation)
+    assert get_args(kinds) == get_args(Triple.model_fields["kind"].annotation)
 
 
 # Documents

@@ -244,7 +244,7 @@ async def test_apart_a_verdict_stands_without_its_reason(role: Path) -> None:
 # Trouble
 
 
-@pytest.mark.parametrize("answer", ["Hm.", weighed(4), weighed(1, ""), ModelTimeout("It took too long.")])
+@pytest.mark.parametrize("answer", ["Hm.", weighed(4), '{"reason": "it denies it"}', ModelTimeout("It took too long.")])
 @pytest.mark.parametrize("settings", [{}, {"office": "watch"}])
 async def test_a_line_that_cannot_be_judged_is_let_through_and_evidence_says_so(
     role: Path, answer: str | Exception, settings: dict[str, Any]
