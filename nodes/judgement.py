@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, WithJsonSchema
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import Scale
 from dramaturg.models.questions import decide, extract, rate, write
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext
@@ -38,7 +39,7 @@ class AppraisalSettings(RoleContext):
 
 
 class Appraisal(NamedTuple):
-    """A score from 1 to 5, and the reason for it; that may be empty where it was asked for apart."""
+    """A score from 1 to 5, and the reason for it, which may be empty: nothing hangs on it."""
 
     score: float
     reason: str
@@ -49,8 +50,9 @@ class Appraisal(NamedTuple):
 class ReasonedScore(Extracted):
     """{reason, score}, in the order in which a model is to think."""
 
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
-    score: WholeNumber = Field(ge=LOW, le=HIGH)
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] = ""
+    # Asked for in whole steps; what a model puts between two of them stays there.
+    score: Annotated[float, Scale(LOW, HIGH), WithJsonSchema({"type": "integer", "minimum": LOW, "maximum": HIGH})]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from dramaturg.evaluation.interviews.state import (
 from dramaturg.evaluation.metrics.alignment import split_batches
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
-from dramaturg.models.extracted import WholeNumber
+from dramaturg.models.loose import Scale, is_nothing, spelling
 from dramaturg.models.questions import extract
 from dramaturg.nodes.run import chat_in, settings
 from dramaturg.prompts import load
@@ -42,15 +42,8 @@ ROUNDING = 0.01
 Analysis = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1500)]
 
 
-def _no_truth(value: Any) -> Any:
-    """Refuse true and false, which pydantic takes for 1 and 0."""
-    if isinstance(value, bool):
-        raise ValueError("must be a number")
-    return value
-
-
-Number = Annotated[float, BeforeValidator(_no_truth)]
-Percent = Annotated[Number, Field(ge=0, le=100, allow_inf_nan=False)]
+PERCENT = Scale(0, 100)
+Percent = Annotated[float, PERCENT]
 
 
 class Batch(TypedDict):
@@ -69,10 +62,22 @@ class _Form(BaseModel):
 
 
 class Shares(_Form):
-    """How much of each pole, in percent; the keys are the letters."""
+    """How much of each pole, in percent; the keys are the letters. One of the two tells the other."""
 
     high: Percent
     low: Percent
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_the_rest(cls, given: Any) -> Any:
+        letters = {str(field.alias) for field in cls.model_fields.values()}
+        if not isinstance(given, dict):
+            return given
+        there = {letter: given[letter] for letter in letters if not is_nothing(given.get(letter))}
+        if len(there) != 1:
+            return given
+        ((letter, share),) = there.items()
+        return {**given, (letters - {letter}).pop(): 100 - PERCENT.read(share)}
 
     @model_validator(mode="after")
     def _make_a_whole(self) -> Self:
@@ -84,21 +89,21 @@ class Shares(_Form):
 class InShares(_Form):
     """{analysis, result}: where a person is between two poles."""
 
-    analysis: Analysis
+    analysis: Analysis = ""
     result: Shares
 
 
 class OnScale(_Form):
     """{analysis, result}: where a person is on a scale, in steps as fine as the judge likes."""
 
-    analysis: Analysis
-    result: Number
+    analysis: Analysis = ""
+    result: float
 
 
 class StepChoice(_Form):
     """{analysis, result}: the step that an answer stands for, or "x" for a refusal."""
 
-    analysis: Analysis
+    analysis: Analysis = ""
     result: int | Literal["x"]
 
 
@@ -220,12 +225,16 @@ def shares(high: str, low: str) -> type[InShares]:
 @lru_cache(maxsize=128)
 def scale(low: float, high: float) -> type[OnScale]:
     """The form of a rating on a scale."""
-    return create_model("OnScale", __base__=OnScale, result=(Number, Field(ge=low, le=high, allow_inf_nan=False)))
+    return create_model("OnScale", __base__=OnScale, result=(Annotated[float, Scale(low, high)], ...))
 
 
 @lru_cache(maxsize=128)
 def choices(low: int, high: int) -> type[StepChoice]:
     """The form of a choice on the scale of an instrument's items."""
-    steps = Annotated[WholeNumber, Field(ge=low, le=high)]
-    either: Any = steps | Literal["x"]
+    steps = Annotated[int, Field(ge=low, le=high)]
+
+    def step(value: object) -> object:
+        return "x" if spelling(str(value)) == "x" else Scale(low, high).read(value)
+
+    either: Any = Annotated[steps | Literal["x"], BeforeValidator(step)]
     return create_model("Choice", __base__=StepChoice, result=(either, ...))

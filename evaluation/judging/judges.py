@@ -7,14 +7,15 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from dramaturg.evaluation.datasets.dataset import DatasetTurn
 from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted
+from dramaturg.models.extracted import Extracted, cut_text
+from dramaturg.models.loose import Scale
 from dramaturg.models.questions import decide, extract, rate, write
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, sha256
@@ -297,16 +298,22 @@ def text_version(prompt: str, language: str) -> str:
     return sha256(canonical([text for section in sections for text in section]))[:DIGITS]
 
 
+def cut_flaw(said: object) -> object:
+    """The beginning of a text, and nothing of what is none: nothing hangs on it."""
+    return cut_text(said, 300) if isinstance(said, str) else ""
+
+
 class Flaw(BaseModel):
     """Something that an actor does badly."""
 
-    flaw: Annotated[str, StringConstraints(max_length=300)]
-    severity: Annotated[int, Field(ge=1, le=5)]
+    flaw: Annotated[str, StringConstraints(max_length=300), BeforeValidator(cut_flaw)] = ""
+    severity: Annotated[float, Scale(1, 5), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})]
 
 
 class Flaws(Extracted):
     """All that a judge finds."""
 
+    # A score is computed of severities: a flaw without words counts as well.
     flaws: Annotated[list[Flaw], Field(max_length=30)]
 
 
@@ -349,7 +356,7 @@ async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
             if found.dropped:  # a flaw that cannot be read would raise the score
                 return made(state="missing", reason=reason, error=f"Flaws were left out: {'; '.join(found.dropped)}.")
             value, probability = acting_score([one.severity for one in found.flaws], case.turns), None
-            reason = "; ".join([reason, *(f"{one.flaw} ({one.severity})" for one in found.flaws)])
+            reason = "; ".join([reason, *(f"{one.flaw} ({one.severity:g})" for one in found.flaws)])
         elif judge.scale == "yes/no":
             decision = await decide(chat, asked)
             value, probability = float(decision.answer), decision.probability

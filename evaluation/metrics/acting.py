@@ -8,7 +8,7 @@ ALLOWED = 0.3
 """Severity that each round may have without a penalty: longer scenes have more places for flaws."""
 
 
-def acting_score(severities: Sequence[int], rounds: int) -> float:
+def acting_score(severities: Sequence[float], rounds: int) -> float:
     """Return 100 less 5 points for each severity beyond 0.3 a round, between 0 and 100.
 
     Args:

@@ -26,8 +26,8 @@ from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import notes_in
 
-STEPS = ("wants", "scenes", "bond", "others")
 Step = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
+"""It is thought, and not kept: a record without it is one."""
 A_TOKEN = 6  # bytes of UTF-8: a record that keeps to its tokens is never cut
 MOST_SOURCES = 200  # dialogues that a record is said to come from
 
@@ -52,10 +52,10 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
 class WrittenRecord(Extracted):
     """The steps of a chain of thought and then the record, in the order in which a model is to think (MemBuild)."""
 
-    wants: Step
-    scenes: Step
-    bond: Step
-    others: Step
+    wants: Step = ""
+    scenes: Step = ""
+    bond: Step = ""
+    others: Step = ""
     record: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1200)]
 
 
@@ -102,9 +102,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
     messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:
-        written = await extract(
-            run.chat, messages, WrittenRecord, form=without_steps, temperature=run.settings.temperature
-        )
+        written = await extract(run.chat, messages, WrittenRecord, temperature=run.settings.temperature)
         text = notes_in(written.record, run.settings.record_tokens * A_TOKEN)
     except UNANSWERED as error:
         failed = {"recorded": False, "memory_limit": limit, "evidence": {"memory_error": str(error)}}
@@ -126,11 +124,6 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
         "evidence": {**evidence, "records": [one for one in of_user(after, cast) if one["turn"] == turn]},
         "usage": {"build_memory": run.usage},
     }
-
-
-def without_steps(answer: Any) -> Any:
-    """A record that came without its steps is one all the same."""
-    return dict.fromkeys(STEPS, "") | answer if isinstance(answer, dict) else answer
 
 
 async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: Cast) -> tuple[RankedDialogues, bool]:

@@ -15,15 +15,14 @@ from pydantic import (
     Field,
     JsonValue,
     StringConstraints,
-    TypeAdapter,
-    ValidationError,
     create_model,
 )
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED, UnusableAnswer
-from dramaturg.models.extracted import Extracted, WholeNumber, key_name
+from dramaturg.models.extracted import Extracted, key_name
+from dramaturg.models.loose import NumberOf, Scale
 from dramaturg.models.questions import extract
 from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.asking import Answers
@@ -40,7 +39,6 @@ from dramaturg.stores.index.graph import TYPES, EntityType, Statement
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.names import normal_name
 
-WHOLE: TypeAdapter[int] = TypeAdapter(WholeNumber)
 TYPE_WORDS = {
     "character": "person people human man woman being creature animal figure role 人物 角色 人 인물 사람 등장인물",
     "location": "place city town village country region building geo geography 地点 地方 场所 城市 장소 지역",
@@ -102,8 +100,8 @@ def fact_of(item: Any) -> Any:
 def is_sentence(number: object, count: int) -> bool:
     """Whether this is the number of one of so many sentences."""
     try:
-        return number is not None and 1 <= WHOLE.validate_python(number) <= count
-    except ValidationError:
+        return bool(NumberOf(count).read(number))
+    except ValueError:
         return False
 
 
@@ -194,8 +192,8 @@ class EntityFact(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: EntityName
-    type: AnyType
-    sentence: WholeNumber
+    type: AnyType = "other"
+    sentence: int
 
 
 class RelationFact(BaseModel):
@@ -205,8 +203,8 @@ class RelationFact(BaseModel):
 
     source: EntityName
     target: EntityName
-    sentence: WholeNumber
-    strength: WholeNumber = Field(ge=1, le=10)
+    sentence: int
+    strength: Annotated[int, Scale(1, 10)]
 
 
 @needs(draft="chunk_persona")
@@ -289,10 +287,10 @@ def without_answer(
 
 @lru_cache(maxsize=128)
 def facts_about(count: int, most: int, *, quoted: bool) -> type[BaseModel]:
-    """The form of an answer on so many sentences: a fact names one of them, and is described unless that is quoted."""
-    fields: dict[str, Any] = {"sentence": (WholeNumber, Field(ge=1, le=count))}
+    """The form of an answer on so many sentences: a fact names one of them, which stands for a description too."""
+    fields: dict[str, Any] = {"sentence": (Annotated[int, NumberOf(count)], ...)}
     if not quoted:
-        fields["description"] = (ShortText, ...)
+        fields["description"] = (ShortText, "")
     entity = create_model("EntityFact", __base__=EntityFact, **fields)
     relation = create_model("RelationFact", __base__=RelationFact, **fields)
     entities: Any = (list[entity], Field(max_length=most))  # type: ignore[valid-type]
@@ -355,7 +353,7 @@ def mentions_in(
         facts = cast("dict[str, Any]", answers.get(facts_key(chunk)) or {"entities": [], "relations": []})
         spans = sentences_of(chunk)
         for fact in facts["entities"]:
-            said, quoted = statement_of(fact, chunk, spans), "description" not in fact
+            said, quoted = statement_of(fact, chunk, spans), not fact.get("description")
             name = meant(fact["name"], said, splits)
             entities.append(EntityMention(normal_name(name), name, fact["type"], quoted, said))
         for fact in facts["relations"]:

@@ -1,6 +1,7 @@
 """Entity normalization with a model (RoleRAG 3.2): which names mean the same, what a group is called, the plan."""
 
 import asyncio
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import is_
@@ -10,6 +11,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from dramaturg.models.chat import ChatModel, threshold
+from dramaturg.models.loose import Truth
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.asking import Answers
 from dramaturg.nodes.graph.build import ChunkSettings, GraphBuild, GraphDraftState, ask_all, open_build
@@ -77,8 +79,8 @@ class PairVerdict(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reason: str = Field(min_length=1, max_length=200)
-    same: bool
+    reason: str = Field(default="", min_length=1, max_length=200)
+    same: Truth
 
 
 Build = GraphBuild[NormalizationSettings]
@@ -201,6 +203,23 @@ def verdicts_on(pairs: int) -> type[BaseModel]:
     return form
 
 
+def in_pairs(answer: Any) -> Any:
+    """Verdicts in a list, in their order or with the number of each, or by their numbers alone."""
+    if isinstance(answer, list):
+        numbered = all(isinstance(one, dict) and "pair" in one for one in answer)
+        answer = {one["pair"] if numbered else at: one for at, one in enumerate(answer, start=1)}
+    if not isinstance(answer, dict):
+        return answer
+    found: dict[str, Any] = {}
+    for key, verdict in answer.items():
+        digits = re.search(r"\d+", str(key))
+        one = (
+            {name: value for name, value in verdict.items() if name != "pair"} if isinstance(verdict, dict) else verdict
+        )
+        found[f"pair_{int(digits[0])}" if digits else str(key)] = one
+    return found
+
+
 async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
     """Ask about pairs, one or several in a question; the reasons of several come with the answers.
 
@@ -221,11 +240,11 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
         messages = run.prompt("same_entities").messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
-        found = await extract(chat, messages, verdicts_on(len(batch)))
+        found = await extract(chat, messages, verdicts_on(len(batch)), form=in_pairs)
         answers: dict[str, JsonValue] = {}
         for pair, (_, verdict) in zip(batch, found, strict=True):
             answers[pair.same_key] = {"same": verdict.same, "certainty": None}
-            answers[pair.why_key] = verdict.reason
+            answers |= {pair.why_key: verdict.reason} if verdict.reason else {}
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}

@@ -1,16 +1,17 @@
 """Which entities a question is about, and what of them a role can know (HyDE, Gao et al. 2023; RoleRAG 3.4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, Self
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from typing_extensions import TypedDict
 
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.clients import is_embedded
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted, cut_text
+from dramaturg.models.loose import Truth
 from dramaturg.models.questions import Decision, decide, extract, write
 from dramaturg.nodes.asking import together
 from dramaturg.nodes.graph.build import ChunkSettings, GraphVersion, graph_kind
@@ -129,7 +130,7 @@ class PlainName(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: EntityName
-    type: AnyType
+    type: AnyType = "other"
 
 
 class PlainNames(Extracted):
@@ -141,9 +142,16 @@ class PlainNames(Extracted):
 class ScopedName(PlainName):
     """{name, type, relevant to the role, why, specific or general}, as one answer gives it."""
 
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)]
-    relevant: bool
-    level: Literal["specific", "general"]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)] = ""
+    relevant: Truth
+    level: Literal["specific", "general"] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_level(self) -> Self:
+        """What is known is answered from by its level; of what is out of scope nobody asks."""
+        if self.relevant and self.level is None:
+            raise ValueError("level must be specific or general")
+        return self
 
 
 class ScopedNames(Extracted):
@@ -213,7 +221,7 @@ async def judged_together(
     notes = notes_on(f"{data['question']}\n{data['context']}", run.role, graph)
     messages = run.prompt("scope_entities").messages(role=run.role.card.name, most=MOST, data={**data, "notes": notes})
     found = await extract(run.chat, messages, ScopedNames, form=from_tuples)
-    return [scoped(one, one.reason, one.relevant, one.level) for one in found.entities], found.dropped
+    return [scoped(one, one.reason, one.relevant, one.level or "specific") for one in found.entities], found.dropped
 
 
 def from_tuples(value: Any) -> Any:

@@ -4,6 +4,7 @@ import asyncio
 import re
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
@@ -16,8 +17,10 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.clients import is_embedded
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import Scale
 from dramaturg.models.questions import extract
+from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.asking import together
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import RoleContext, Run
@@ -33,6 +36,7 @@ REASON = 120  # characters of a reason
 CLEAR = 5  # the score of an emotion that is clearly there
 FEW_WORDS = 4  # of a question that may only go on from what was said before
 HAN = re.compile("[\u3400-\u9fff]")
+INTENSITY = Scale(1, 10)
 FULL = 0.5  # of the distance of one description from all: a text that stands out so much is given a 10
 
 NO_DIRECTION = "The embedding model gave numbers for it that are not finite, or all zeros."
@@ -84,6 +88,13 @@ def clipped_reason(reason: object) -> object:
     return reason.strip()[:REASON].strip() if isinstance(reason, str) else reason
 
 
+def least(score: object) -> object:
+    """The least score where a model writes 0: an emotion that is not there has a 1 (Fig. 2)."""
+    with suppress(ValueError):
+        return INTENSITY.low if Scale(0, INTENSITY.high).read(score) == 0 else score
+    return score
+
+
 class Feeling(BaseModel):
     """One emotion as the model judges it: first why, then how strong."""
 
@@ -91,8 +102,8 @@ class Feeling(BaseModel):
 
     reason: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=REASON), BeforeValidator(clipped_reason)
-    ]
-    score: WholeNumber = Field(ge=1, le=10)
+    ] = ""
+    score: Annotated[int, INTENSITY, BeforeValidator(least)]
 
 
 EACH: dict[str, Any] = dict.fromkeys(EMOTIONS, (Feeling, ...))
@@ -100,11 +111,27 @@ Feelings = create_model("Feelings", __base__=Extracted, **EACH)
 
 
 def papers_list(answer: Any) -> Any:
-    """Read the list that the paper asks for (Fig. 2): {"analysis", "dim", "score"} for each emotion."""
-    if not isinstance(answer, list):
+    """Read the list that the paper asks for (Fig. 2), {"analysis", "dim", "score"} for each emotion, or eight numbers.
+
+    An emotion that is null is not there.
+    """
+    if isinstance(answer, list) and len(answer) == len(EMOTIONS) and not any(isinstance(one, dict) for one in answer):
+        answer = dict(zip(EMOTIONS, answer, strict=True))
+    if isinstance(answer, list):
+        answer = dict(named_emotion(one) for one in answer if isinstance(one, dict) and one)
+    if not isinstance(answer, dict):
         return answer
-    items = [one for one in answer if isinstance(one, dict)]
-    return {str(one.get("dim")): {"reason": one.get("analysis"), "score": one.get("score")} for one in items}
+    return {name: 0 if one is None and normalize_word(name) in EMOTIONS else one for name, one in answer.items()}
+
+
+def named_emotion(item: dict[str, Any]) -> tuple[str, Any]:
+    """An emotion of a list by its name, which stands under some key, or is one itself."""
+    if len(item) == 1:
+        return next(iter(item.items()))
+    named = (key for key, value in item.items() if isinstance(value, str) and normalize_word(value) in EMOTIONS)
+    key = next(named, "dim")
+    rest = {"reason" if name == "analysis" else name: value for name, value in item.items() if name != key}
+    return normalize_word(str(item.get(key))), rest
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
 from dramaturg.models.extracted import Extracted, key_name
+from dramaturg.models.loose import is_nothing
 from dramaturg.models.questions import extract
 from dramaturg.nodes.drafts import DraftState, drafted
 from dramaturg.nodes.open_settings import Open
@@ -133,10 +134,10 @@ class Finding(BaseModel):
 
 
 class Findings(Extracted):
-    """The two kinds of attribute that decide how a role acts (AMADEUS, footnote 2)."""
+    """The two kinds of attribute that decide how a role acts (AMADEUS, footnote 2); a reply may rest on one alone."""
 
-    belief_and_value: list[Finding] = Field(max_length=3)
-    psychological_traits: list[Finding] = Field(max_length=3)
+    belief_and_value: list[Finding] = Field(default=[], max_length=3)
+    psychological_traits: list[Finding] = Field(default=[], max_length=3)
 
 
 @needs(question="read_turn", selected="judge")
@@ -177,7 +178,7 @@ def findings(passages: int) -> type[Findings]:
         WithJsonSchema({"type": "integer", "minimum": 1, "maximum": passages}),
     ]
     finding = create_model("Finding", __base__=Finding, passage=(number, ...))
-    kind = (list[finding], Field(max_length=3))  # type: ignore[valid-type]
+    kind: Any = (list[finding], Field(default=[], max_length=3))  # type: ignore[valid-type]
     return create_model("Findings", __base__=Findings, belief_and_value=kind, psychological_traits=kind)
 
 
@@ -193,7 +194,8 @@ def as_findings(answer: Any) -> Any:
         return answer
     found: dict[str, Any] = {}
     for key, given in answer.items():
-        items = given if isinstance(given, list) else [] if given is None else [given]
+        items = [*given.values()] if is_numbered(given) else given if isinstance(given, list) else [given]
+        items = [item for item in items if not is_nothing(item)]
         if kind := kind_of(key):
             found.setdefault(kind, [])
         for item in items:
@@ -201,6 +203,11 @@ def as_findings(answer: Any) -> Any:
             told = kind_of(one.pop("kind", one.pop("type", ""))) or kind or str(key)
             found.setdefault(told, []).append({"passage": None, **(one or {"attribute": item})})
     return found
+
+
+def is_numbered(given: Any) -> bool:
+    """Whether these are attributes by their numbers."""
+    return isinstance(given, Mapping) and bool(given) and all(isinstance(one, Mapping) for one in given.values())
 
 
 def kind_of(name: object) -> str:

@@ -12,7 +12,8 @@ from pydantic import Field, StringConstraints, create_model
 from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
-from dramaturg.models.extracted import Extracted, WholeNumber
+from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import Scale
 from dramaturg.models.questions import choose, extract
 from dramaturg.nodes.asking import together
 from dramaturg.nodes.run import needs, settings
@@ -38,12 +39,12 @@ UNKNOWN_IMPORTANCE = 3.0  # of a deed of which the game master gives no account
 
 
 class Outcome(Extracted):
-    """{happens, noticed_by, talks_with, importance}: the result of a deed."""
+    """{happens, noticed_by, talks_with, importance}: the result of a deed; nobody talks where nobody is named."""
 
     happens: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]  # about 256 tokens
     noticed_by: list[str]
-    talks_with: str
-    importance: WholeNumber = Field(ge=1, le=10)
+    talks_with: str = NOBODY
+    importance: Annotated[int, Scale(1, 10)]
 
 
 class VoterInput(TypedDict):
@@ -124,7 +125,7 @@ def outcome_among(others: tuple[str, ...]) -> type[Outcome]:
     who: Any = Literal.__getitem__(others)
     fields: dict[str, Any] = {
         "noticed_by": (Annotated[list[who], Field(max_length=len(others))], ...),
-        "talks_with": (Literal.__getitem__((*others, NOBODY)), ...),
+        "talks_with": (Literal.__getitem__((*others, NOBODY)), NOBODY),
     }
     return create_model("OutcomeAmong", __base__=Outcome, **fields)
 

@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted
+from dramaturg.models.loose import Truth
 from dramaturg.models.questions import extract
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import needs
@@ -73,7 +74,7 @@ class Line(Extracted):
     """{line, leaves}: what is said, and whether whoever says it then leaves."""
 
     line: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=SAID)]
-    leaves: bool
+    leaves: Truth = False
 
 
 @needs(step="send_talks", pair="send_talks", about="send_talks", images="send_talks")

@@ -115,14 +115,11 @@ async def test_the_list_that_the_paper_prints_is_read() -> None:
     [
         answer(fear=None),
         answer(joy=11),
-        answer(joy=0),
-        answer(joy=5.5),
+        answer(joy=-1),
         answer(joy=True),
-        answer().replace('"of anger"', '""'),
-        f"[{answer()}]",
         "joy: 7",
     ],
-    ids=["missing", "11", "0", "half", "true", "no reason", "list", "words"],
+    ids=["missing", "11", "-1", "true", "words"],
 )
 async def test_what_is_not_eight_scores_is_asked_again_and_nothing_is_made_up(wrong: str) -> None:
     encoder, model = judge(wrong, answer())

@@ -78,7 +78,7 @@ async def test_each_is_shown_its_own_identity_the_cause_and_what_was_said(tmp_pa
     assert "What Dorothy says to Alice now" in second.text
 
 
-@pytest.mark.parametrize("wrong", ["Hello!", line(" "), '{"line": "Hello!"}', ModelTimeout("Late.")])
+@pytest.mark.parametrize("wrong", ["Hello!", line(" "), '{"leaves": false}', ModelTimeout("Late.")])
 async def test_without_a_usable_line_the_talk_is_over_and_what_was_said_is_kept(
     tmp_path: Path, wrong: str | Exception
 ) -> None:
