@@ -161,10 +161,10 @@ class Rooms:
 
     def role_named(self, name: str) -> str | None:
         """The id of a role by id, name or alias; it may block."""
+        if self.library.holds(name) or name in examples():
+            return name
         ids = [*self.library.roles(), *examples()]
         spelled = [one for one in ids if normal_name(one) == normal_name(name)]
-        if name in spelled:
-            return name
         found = find_role(name, self.library.root)
         return spelled[0] if spelled else found and found[0]
 

@@ -16,13 +16,15 @@ from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard
 from dramaturg.stores.documents.originals import originals, taken
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import files_in, inside, make_folder, move_folder, put_in_place, remove, written_aside
+from dramaturg.stores.followed import Followed
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
 _lock = RLock()
-_roles: dict[Path, Role] = {}
+_roles: dict[Path, tuple[Role, Followed[None]]] = {}
+"""The roles of this process by their folders, each with that it was seen to be one."""
 
 
 def check_id(role: str) -> str:
@@ -110,9 +112,15 @@ class Library:
         Raises:
             RoleError: the id may not be used, there is no such role, or its folder leads out of the library.
         """
-        if check_id(role) not in self._names():
-            raise self._unknown(role)
-        return self._opened(role)
+        return self._opened(check_id(role))
+
+    def holds(self, role: str) -> bool:
+        """Whether a role has this id, as it is spelled."""
+        try:
+            self.role(role)
+        except RoleError:
+            return False
+        return True
 
     def open(self, role: str) -> Role:
         """Return a role; an example that the library lacks is copied first."""
@@ -135,12 +143,23 @@ class Library:
         return self.role(example)
 
     def _opened(self, role: str) -> Role:
-        refusal = self._refusal(role)
-        if refusal:
-            raise RoleError(refusal)
+        """Return a role of this process; whether its folder is one is looked up again when that has changed."""
         root = self.root / role
-        with _lock:
-            return _roles.setdefault(root, Role(root))
+        known = _roles.get(root)
+        opened, folder = known or (Role(root), Followed[None](root))
+        folder.get(partial(self._require, role))
+        if lacks := self._lacks_card(role):
+            raise RoleError(lacks)
+        if known is None:
+            with _lock:
+                opened, _ = _roles.setdefault(root, (opened, folder))
+        return opened
+
+    def _require(self, role: str) -> None:
+        if role not in self._names():
+            raise self._unknown(role)
+        if refusal := self._refusal(role):
+            raise RoleError(refusal)
 
     def contents(self, role: str) -> dict[str, bytes]:
         """Return the files of a role by their paths, as they are at one moment; what begins with a dot is left out.
@@ -194,9 +213,12 @@ class Library:
         root = self.root / role
         if root.is_symlink() or root.resolve() != root:
             return f"{role!r} is a link: put a copy of the role in its place."
-        if not (root / CARD).is_file():
-            return f"{role!r} has no {CARD}: write one, or begin with `dramaturg new`."
-        return ""
+        return self._lacks_card(role)
+
+    def _lacks_card(self, role: str) -> str:
+        if (self.root / role / CARD).is_file():
+            return ""
+        return f"{role!r} has no {CARD}: write one, or begin with `dramaturg new`."
 
     @contextmanager
     def _aside(self, role: str) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from dramaturg.stores.documents.forms import (
     CARD,
@@ -26,6 +26,7 @@ from dramaturg.stores.documents.forms import (
 from dramaturg.stores.documents.memories import memory_paths
 from dramaturg.stores.documents.sources import Sources, dialogue_paths, document_paths, finish_begun_change
 from dramaturg.stores.files import read_bytes
+from dramaturg.stores.followed import Followed
 
 if TYPE_CHECKING:
     from dramaturg.stores.index.folder import IndexKind, S
@@ -38,7 +39,7 @@ T = TypeVar("T")
 class Role:
     """One folder of a library. Its files are read when asked for; its stores once a version, and shared by threads.
 
-    Card, chronicle and memories, which turns ask for, are parsed again only when they changed.
+    Card, chronicle and memories, which turns ask for, are read and parsed again only when they changed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -49,18 +50,15 @@ class Role:
         self.dialogue_files = Sources(root, "", dialogue_paths)
         self._lock = RLock()
         self._held: RoleCard | None = None
-        self._cards: list[tuple[bytes, RoleCard]] = []
-        self._chronicles: list[tuple[bytes, Chronicle]] = []
-        self._memories: list[tuple[bytes, tuple[Memory, ...]]] = []
-        """The bytes of the file when it was last read, and what they say."""
+        self._card = _Parsed(root / CARD, parse_card)
+        self._chronicle = _Parsed(root / CHRONICLE, parse_chronicle, b"")
+        self._memories = _Parsed(root / MEMORIES, parse_memories, b"")
         self._indexes: dict[IndexKind[Any, Any], Index[Any, Any]] = {}
 
     @property
     def card(self) -> RoleCard:
         """`role.yaml`, as it is now."""
-        if self._held:
-            return self._held
-        return _parsed(self._cards, read_bytes(self.root / CARD, self.root), parse_card, self.root)
+        return self._held or self._card.now()
 
     def with_card_of_now(self) -> Self:
         """The same role for one turn, which asks for the card in every line of its prompts: it stays as it is."""
@@ -79,21 +77,15 @@ class Role:
 
     def memories(self) -> list[Memory]:
         """Return the lines of `memories.jsonl`."""
-        lines = _parsed(self._memories, self._written(MEMORIES), parse_memories, self.root)
-        return [*lines]
+        return [*self._memories.now()]
 
     def chronicle(self) -> Chronicle:
         """Return what `chronicle.yaml` holds; empty if there is none."""
-        return _parsed(self._chronicles, self._written(CHRONICLE), parse_chronicle, self.root)
+        return self._chronicle.now()
 
     def questions(self) -> list[Question]:
         """Return the lines of `questions.jsonl`."""
         return read_questions(self.root)
-
-    def _written(self, name: str) -> bytes:
-        """The bytes of a file that need not be there."""
-        path = self.root / name
-        return read_bytes(path, self.root) if path.exists() else b""
 
     def index(self, kind: "IndexKind[R, S]") -> "Index[R, S]":
         """Return one kind of index, the same object for all threads."""
@@ -111,8 +103,30 @@ class Role:
             index.forget()
 
 
-def _parsed(last: list[tuple[bytes, T]], data: bytes, parse: Callable[[bytes, Path], T], root: Path) -> T:
-    """What a file's bytes say, parsed where they are others than the last time."""
-    if not last or last[0][0] != data:
-        last[:] = [(data, parse(data, root))]
-    return last[0][1]
+class _Parsed(Generic[T]):
+    """What a file in a role's folder says: read again when it changed, and parsed again when its bytes are others.
+
+    Args:
+        path: the file.
+        parse: makes what it says of its bytes and the role's folder.
+        missing: its bytes where it is not there; None: it must be.
+    """
+
+    def __init__(self, path: Path, parse: Callable[[bytes, Path], T], missing: bytes | None = None) -> None:
+        self._path = path
+        self._parse = parse
+        self._missing = missing
+        self._bytes = Followed[bytes](path)
+        self._last: tuple[bytes, T] | None = None
+
+    def now(self) -> T:
+        """What it says now."""
+        data, last = self._bytes.get(self._read), self._last
+        if last is None or last[0] != data:
+            self._last = last = data, self._parse(data, self._path.parent)
+        return last[1]
+
+    def _read(self) -> bytes:
+        if self._missing is not None and not self._path.exists():
+            return self._missing
+        return read_bytes(self._path, self._path.parent)
