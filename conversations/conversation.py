@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore
 from dramaturg.conversations.alignment import Exchange, Place, place_of
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import lock_file, turn_lock
-from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message
+from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message, first_question
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
@@ -192,6 +192,10 @@ class Conversation:
     async def history(self) -> list[Turn]:
         """The turns of this branch, oldest first."""
         return await self.thread.history()
+
+    async def first_question(self) -> str:
+        """The question that this branch begins with; "": none has a reply yet. The rest of the history is not read."""
+        return await first_question(self.saver, self.thread.name)
 
     async def branches(self) -> list[list[Turn]]:
         """Every branch, the one that was last spoken on first. Reads all checkpoints of the thread."""

@@ -13,6 +13,10 @@ from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.steps import Step
 
 
+FIRST_STEPS = 4
+"""The empty state, a greeting, and a turn that is kept as one step; of one kept node by node, more are read."""
+
+
 @dataclass(frozen=True)
 class Turn:
     """A question and its reply.
@@ -51,6 +55,21 @@ async def turns_until(
         return in_turns(await saver.asteps(thread, checkpoint, limit))
     steps = await all_steps(saver, thread)
     return in_turns(list(lineage(steps, checkpoint or next(iter(steps), None)))[::-1])
+
+
+async def first_question(saver: BaseCheckpointSaver[Any], thread: str) -> str:
+    """Return the question that the head's branch begins with, once it has its reply; "": nothing was asked yet."""
+    if not isinstance(saver, ConversationSaver):
+        return _first_asked(await turns_until(saver, thread))
+    count, steps = FIRST_STEPS, await saver.abeginning(thread, FIRST_STEPS)
+    while not (found := _first_asked(in_turns(steps))) and len(steps) == count:
+        count *= 4
+        steps = await saver.abeginning(thread, count)
+    return found
+
+
+def _first_asked(turns: Iterable[Turn]) -> str:
+    return next((turn.question for turn in turns if turn.question and turn.reply is not None), "")
 
 
 async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Turn]:

@@ -162,7 +162,7 @@ class RoleContext(RunContext):
         return given
 
     _opened: "Opened | None" = PrivateAttr(default=None)
-    """What was opened with this context, where it is that of one run of a graph."""
+    """What was opened with this context, where it is that of one run of a graph, or of one request."""
 
 
 def library_of(context: RunContext) -> Library:
@@ -328,6 +328,17 @@ async def run_of(context: S) -> Run[S]:
     role, chat = opened.role_and_chat() if opened.is_open else await asyncio.to_thread(opened.role_and_chat)
     note(role=role.id)
     return Run(context, role, chat, opened)
+
+
+def opening_once(context: S, like: RoleContext | None = None) -> S:
+    """Have the context of one request remember what is opened with it, and share it with the turns that it asks for.
+
+    Args:
+        context: made for this request. One that is kept must not remember: nobody would see that a role has changed.
+        like: another one of the request; what was opened with it is shared where their settings are the same.
+    """
+    context._opened = Opened(context, like and like._opened)
+    return context
 
 
 async def chat_in(context: RunContext, language: str) -> ChatModel:

@@ -240,17 +240,18 @@ class RoleServer:
         if stop := body.stops_at(heard.asker, *heard.others):
             given["stop"] = stop
         context = self.rooms.context(model, given)
+        if not heard.scene and not heard.asker:
+            return context
         role = (await run_of(context)).role
         scene = heard.scene
         merges = headers.get("x-role-persona", "merge" if self.merges else "own").strip().lower() == "merge"
         if scene and not merges:
             known = await self.rooms.known_of(role, heard.asker)
             scene = without_known(scene, lambda part: as_heard(part) in known)
-        given |= {"scene": scene} if scene else {}
-        if heard.asker:
-            known_user = await asyncio.to_thread(self.rooms.role_knows, context, role, heard.asker)
-            given |= {"user_role": heard.asker} if known_user else {}
-        return self.rooms.context(model, given) if given else context
+        more = {"scene": scene} if scene else {}
+        if heard.asker and await asyncio.to_thread(self.rooms.role_knows, context, role, heard.asker):
+            more["user_role"] = heard.asker
+        return self.rooms.context(model, given | more, context) if more else context
 
     async def _thread(
         self, request: Request, body: ChatRequest, model: Model, context: RoleContext, heard: Heard, caller: str
@@ -269,9 +270,8 @@ class RoleServer:
         A client that keeps no history sends only what is new: it follows the head. The first message of the thread,
         again, is asked again.
         """
-        turns = await talk.history()
-        first = next((turn for turn in turns if turn.question), None)
-        return [] if first is None or as_heard(first.question) == as_heard(heard.question) else None
+        first = await talk.first_question()
+        return [] if not first or as_heard(first) == as_heard(heard.question) else None
 
     async def _opening(self, talk: Conversation, body: ChatRequest, about: dict[str, Any]) -> Response:
         """Have the role speak first, by its greeting, where nobody has said anything."""

@@ -16,7 +16,7 @@ from dramaturg.conversations.opening import Kept, kept_with, threads_in
 from dramaturg.conversations.turns import Turn
 from dramaturg.models.clients import chat_client, is_embedded
 from dramaturg.models.environment import check_environment
-from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.run import RoleContext, opening_once, run_of
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.characters import texts_of
@@ -168,8 +168,13 @@ class Rooms:
         found = find_role(name, self.library.root)
         return spelled[0] if spelled else found and found[0]
 
-    def context(self, model: Model, given: Mapping[str, Any]) -> RoleContext:
-        """How a turn is to be done: the server's settings, then those that came with the request, as far as they fit.
+    def context(self, model: Model, given: Mapping[str, Any], like: RoleContext | None = None) -> RoleContext:
+        """How a request is to be done: the server's settings, then those that came with it, as far as they fit.
+
+        Args:
+            model: who answers, and how.
+            given: the settings that came with it.
+            like: another context of the request, whose role need not be opened again.
 
         Raises:
             ValueError: a setting is out of its bounds.
@@ -178,10 +183,11 @@ class Rooms:
         wanted = {**self.settings, **given}
         fitting = {name: value for name, value in wanted.items() if name in kind.model_fields}
         try:
-            return kind.model_validate({"role": model.role, "library": self.library, **fitting})
+            context = kind.model_validate({"role": model.role, "library": self.library, **fitting})
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        return opening_once(context, like)
 
     async def conversation(self, model: Model, context: RoleContext, thread: str) -> Conversation:
         """A conversation with a role, on a thread that may be new."""

@@ -11,7 +11,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, Checkpoint, CheckpointTupl
 from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.config import Place, at
-from dramaturg.stores.saver.entries import Entry, Verified
+from dramaturg.stores.saver.entries import Entry
 from dramaturg.stores.saver.rows import (
     MESSAGES,
     VERSION,
@@ -24,7 +24,7 @@ from dramaturg.stores.saver.rows import (
     require,
     revive,
 )
-from dramaturg.stores.saver.serde import StrictSerializer
+from dramaturg.stores.saver.serde import LastRead, StrictSerializer
 
 Write = tuple[int, str, str, bytes]  # index, channel, kind, bytes
 _COLUMNS = "line, checkpoint_id, task_id, idx, task_path, channel, type, value"
@@ -110,7 +110,7 @@ def pack(serializer: StrictSerializer, checkpoint: Checkpoint, checkpoint_ns: st
     return Packed(checkpoint["id"], channels, metadata, *serializer.dumps_typed(checkpoint))
 
 
-def put(connection: sqlite3.Connection, place: Place, packed: Packed, last: Verified | None = None) -> None:
+def put(connection: sqlite3.Connection, place: Place, packed: Packed, last: LastRead | None = None) -> None:
     """Write a checkpoint and make it the head; one with the same id is replaced and keeps its parent.
 
     Args:

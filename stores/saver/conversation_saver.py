@@ -159,6 +159,12 @@ class ConversationSaver(BaseCheckpointSaver[Any]):
             )
         )
 
+    async def abeginning(self, thread_id: str, count: int) -> builtins.list[Step]:
+        """Return the first steps of the branch that ends in the head, oldest first; the others are not read."""
+        return await self._read(
+            partial(saver_steps.beginning, serializer=self.serde, thread_id=thread(thread_id), count=count)
+        )
+
     async def aall_steps(self, thread_id: str) -> builtins.list[Step]:
         """Return the steps of all branches of a thread, the newest first; none is read but what was said in it."""
         return await self._read(partial(saver_steps.all_steps, serializer=self.serde, thread_id=thread(thread_id)))

@@ -11,15 +11,13 @@ import ormsgpack
 from langchain_core.messages import BaseMessage
 
 from dramaturg.stores.saver.rows import MESSAGES, Line, Unreadable, as_json, channels_in, checksum, require, revive
-from dramaturg.stores.saver.serde import LARGEST, StrictSerializer, compressed, expanded
+from dramaturg.stores.saver.serde import LARGEST, LastRead, StrictSerializer, Verified, compressed, expanded
 
 LONG = 4096  # bytes of a list of entries: a shorter one costs less whole, and changes whole at each turn
 _COLUMNS = "key, line, message_id, hash, type, message, checksum"
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _TEXT = frozenset((str,))
 _MAPPING = "mapping"  # the kind of an entry that is no message: msgpack of nothing but plain values
-# Rows that were read, by key and checksum: line, id, kind and bytes. A row that changed has another checksum.
-Verified = dict[tuple[int, bytes], tuple[int, str, str, bytes]]
 
 
 class Entry(NamedTuple):
@@ -51,7 +49,7 @@ def taken_apart(serializer: StrictSerializer, values: Mapping[str, Any]) -> dict
 
 
 def store(
-    connection: sqlite3.Connection, line: Line, entries: Sequence[Entry], last: Verified | None = None
+    connection: sqlite3.Connection, line: Line, entries: Sequence[Entry], last: LastRead | None = None
 ) -> list[int]:
     """Write those entries that are not there yet; return the keys of all, in order.
 
@@ -59,11 +57,10 @@ def store(
         connection: of the file.
         line: whose they are.
         entries: in their order.
-        last: what the last `load` found: an entry of the same bytes is not looked for if its row is still as it was.
+        last: what `load` found last: an entry of the same bytes is not looked for if its row is still as it was.
     """
-    read = {
-        Entry(entry_id, kind, data): row for row, (of, entry_id, kind, data) in (last or {}).items() if of == line.key
-    }
+    before = last.of(line.key) if last else {}
+    read = {Entry(entry_id, kind, data): row for row, (of, entry_id, kind, data) in before.items() if of == line.key}
     rows = {one: read[one] for one in entries if one in read}
     there = set(_rows(connection, "key, checksum", (key for key, _ in rows.values()))) if rows else set()
     known = {one: row[0] for one, row in rows.items() if row in there}
@@ -90,7 +87,7 @@ def load(
     serializer: StrictSerializer,
     line: int,
     keys: Iterable[int],
-    last: Verified | None = None,
+    last: LastRead | None = None,
 ) -> dict[int, Any]:
     """Return messages and other entries by their keys.
 
@@ -99,13 +96,13 @@ def load(
         serializer: what the messages were written by.
         line: whose they are.
         keys: which.
-        last: what the last call found, whose rows are not read again; then it is what this one found.
+        last: what such calls found last, whose rows are not read again; this one's are kept there.
     """
     wanted = set(keys)
     sealed = _rows(connection, "key, checksum", wanted)
     if len(sealed) != len(wanted):
         raise Unreadable("lacks messages that a checkpoint names")
-    before = last or {}
+    before = last.of(line) if last else {}
     verified = {row: before[row] for row in sealed if row in before}
     for *values, seal in _rows(connection, _COLUMNS, (row[0] for row in sealed if row not in verified)):
         require(seal, *values)
@@ -115,8 +112,7 @@ def load(
         except ValueError as error:
             raise Unreadable("holds a value that cannot be loaded") from error
     if last is not None:
-        last.clear()
-        last.update(verified)
+        last.keep(line, verified)
     return _revived(serializer, line, verified)
 
 

@@ -47,6 +47,36 @@ FORMER_DICTIONARY = (
 )
 
 
+# Rows that were read, by key and checksum: line, id, kind and bytes. A row that changed has another checksum.
+Verified = dict[tuple[int, bytes], tuple[int, str, str, bytes]]
+
+
+class LastRead:
+    """The rows of entries that were read last of each line, while they are no more than so many bytes in all.
+
+    A turn reads its window several times, and the turns of other talks come in between.
+    """
+
+    MOST = 16 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._lines: dict[int, tuple[int, Verified]] = {}
+        self._bytes = 0
+
+    def of(self, line: int) -> Verified:
+        """What was read last of a line."""
+        return self._lines.get(line, (0, {}))[1]
+
+    def keep(self, line: int, rows: Verified) -> None:
+        """Keep what was read of a line, in the place of what was before; what was not read for longest goes."""
+        self._bytes -= self._lines.pop(line, (0, {}))[0]
+        size = sum(len(data) for *_, data in rows.values())
+        self._lines[line] = size, rows
+        self._bytes += size
+        while self._bytes > self.MOST:
+            self._bytes -= self._lines.pop(next(iter(self._lines)))[0]
+
+
 class StrictSerializer(JsonPlusSerializer):
     """LangGraph's serializer with its allow-list always on, and every value compressed.
 
@@ -57,7 +87,7 @@ class StrictSerializer(JsonPlusSerializer):
 
     def __init__(self) -> None:
         super().__init__(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
-        self.last_read: dict[tuple[int, bytes], tuple[int, str, str, bytes]] = {}  # see `entries.load`
+        self.last_read = LastRead()
 
     def plain(self, value: Any) -> tuple[str, bytes]:
         """Return a value's kind and its bytes before compression.

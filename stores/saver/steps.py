@@ -16,7 +16,8 @@ _CHAIN = (
     "FROM chain CROSS JOIN checkpoints ON checkpoints.key = chain.step "
     "WHERE checkpoints.parent IS NOT NULL AND depth < ?2) "
     "SELECT key, line, sequence, checkpoint_id, parent, message_keys, said, link "
-    "FROM chain LEFT JOIN checkpoints ON checkpoints.key = chain.step ORDER BY depth DESC"
+    "FROM (SELECT depth, step FROM chain ORDER BY depth DESC LIMIT ?3) AS wanted "
+    "LEFT JOIN checkpoints ON checkpoints.key = wanted.step ORDER BY depth DESC"
 )
 _ALL = (
     "SELECT key, line, sequence, checkpoint_id, parent, message_keys, said, link FROM checkpoints "
@@ -54,8 +55,18 @@ def steps(
             raise ValueError(f"The thread {thread_id!r} has no checkpoint {checkpoint_id!r}.")
         return []
     chain = _chain(connection, line, last, line.size if limit is None else limit)
-    spoken = saver_entries.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
-    return [Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new)) for link, parent in chain]
+    return _steps(connection, serializer, line, chain)
+
+
+def beginning(
+    connection: sqlite3.Connection, serializer: StrictSerializer, thread_id: str, count: int
+) -> list[Step]:
+    """Return the first steps of the head's branch; see `ConversationSaver.abeginning`."""
+    line = saver_rows.line(connection, thread_id, "")
+    last = None if line is None else saver_rows.head(connection, line)
+    if line is None or last is None:
+        return []
+    return _steps(connection, serializer, line, _chain(connection, line, last, line.size, first=count))
 
 
 def all_steps(connection: sqlite3.Connection, serializer: StrictSerializer, thread_id: str) -> list[Step]:
@@ -103,13 +114,22 @@ def _end(connection: sqlite3.Connection, line: Line, checkpoint_id: str | None) 
     return saver_rows.find(connection, line, checkpoint_id)
 
 
-def _chain(connection: sqlite3.Connection, line: Line, last: Link, count: int) -> list[tuple[Link, str | None]]:
-    """Return up to `count` links, oldest first, each with its parent's id."""
+def _steps(
+    connection: sqlite3.Connection, serializer: StrictSerializer, line: Line, chain: list[tuple[Link, str | None]]
+) -> list[Step]:
+    spoken = saver_entries.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
+    return [Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new)) for link, parent in chain]
+
+
+def _chain(
+    connection: sqlite3.Connection, line: Line, last: Link, count: int, first: int | None = None
+) -> list[tuple[Link, str | None]]:
+    """Return up to `count` links, oldest first, each with its parent's id; of those, no more than the `first`."""
     if count < 1:
         return []
     chain: list[tuple[Link, str | None]] = []
     before: Link | None = None
-    for row in connection.execute(_CHAIN, (last.key, count)).fetchall():
+    for row in connection.execute(_CHAIN, (last.key, count, -1 if first is None else first)).fetchall():
         if row[0] is None:
             raise Unreadable("lacks a checkpoint that another one continues")
         link = link_of(row)
@@ -117,6 +137,7 @@ def _chain(connection: sqlite3.Connection, line: Line, last: Link, count: int) -
             raise Unreadable("continues another conversation's checkpoint")
         chain.append((link, None if before is None else before.checkpoint_id))
         before = link
-    if len(chain) > line.size:
+    # The chain ends in a checkpoint without a parent: one that does not has gone through more than there are.
+    if len(chain) > line.size or (first and chain[0][0].parent is not None):
         raise Unreadable("holds a conversation that continues itself")
     return chain[-count:]
