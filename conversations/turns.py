@@ -12,7 +12,6 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.steps import Step
 
-
 FIRST_STEPS = 4
 """The empty state, a greeting, and a turn that is kept as one step; of one kept node by node, more are read."""
 

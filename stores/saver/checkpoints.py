@@ -24,7 +24,7 @@ from dramaturg.stores.saver.rows import (
     require,
     revive,
 )
-from dramaturg.stores.saver.serde import LastRead, StrictSerializer
+from dramaturg.stores.saver.serde import LastRead, StrictSerializer, Verified
 
 Write = tuple[int, str, str, bytes]  # index, channel, kind, bytes
 _COLUMNS = "line, checkpoint_id, task_id, idx, task_path, channel, type, value"
@@ -110,7 +110,7 @@ def pack(serializer: StrictSerializer, checkpoint: Checkpoint, checkpoint_ns: st
     return Packed(checkpoint["id"], channels, metadata, *serializer.dumps_typed(checkpoint))
 
 
-def put(connection: sqlite3.Connection, place: Place, packed: Packed, last: LastRead | None = None) -> None:
+def put(connection: sqlite3.Connection, place: Place, packed: Packed, last: LastRead[Verified] | None = None) -> None:
     """Write a checkpoint and make it the head; one with the same id is replaced and keeps its parent.
 
     Args:

@@ -49,7 +49,7 @@ def taken_apart(serializer: StrictSerializer, values: Mapping[str, Any]) -> dict
 
 
 def store(
-    connection: sqlite3.Connection, line: Line, entries: Sequence[Entry], last: LastRead | None = None
+    connection: sqlite3.Connection, line: Line, entries: Sequence[Entry], last: LastRead[Verified] | None = None
 ) -> list[int]:
     """Write those entries that are not there yet; return the keys of all, in order.
 
@@ -59,7 +59,7 @@ def store(
         entries: in their order.
         last: what `load` found last: an entry of the same bytes is not looked for if its row is still as it was.
     """
-    before = last.of(line.key) if last else {}
+    before = (last and last.of(line.key)) or {}
     read = {Entry(entry_id, kind, data): row for row, (of, entry_id, kind, data) in before.items() if of == line.key}
     rows = {one: read[one] for one in entries if one in read}
     there = set(_rows(connection, "key, checksum", (key for key, _ in rows.values()))) if rows else set()
@@ -87,7 +87,7 @@ def load(
     serializer: StrictSerializer,
     line: int,
     keys: Iterable[int],
-    last: LastRead | None = None,
+    last: LastRead[Verified] | None = None,
 ) -> dict[int, Any]:
     """Return messages and other entries by their keys.
 
@@ -102,7 +102,7 @@ def load(
     sealed = _rows(connection, "key, checksum", wanted)
     if len(sealed) != len(wanted):
         raise Unreadable("lacks messages that a checkpoint names")
-    before = last.of(line) if last else {}
+    before = (last and last.of(line)) or {}
     verified = {row: before[row] for row in sealed if row in before}
     for *values, seal in _rows(connection, _COLUMNS, (row[0] for row in sealed if row not in verified)):
         require(seal, *values)
@@ -112,7 +112,7 @@ def load(
         except ValueError as error:
             raise Unreadable("holds a value that cannot be loaded") from error
     if last is not None:
-        last.keep(line, verified)
+        last.keep(line, verified, sum(len(data) for *_, data in verified.values()))
     return _revived(serializer, line, verified)
 
 

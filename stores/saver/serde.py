@@ -4,11 +4,12 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+T = TypeVar("T")
 LARGEST = 64 * 1024 * 1024  # bytes of one value; also the bound of what a row may expand to
 _KINDS = ("null", "bytes", "bytearray", "msgpack")  # never "json" or "pickle", which can name code
 _ZLIB = "+zlib"
@@ -51,30 +52,28 @@ FORMER_DICTIONARY = (
 Verified = dict[tuple[int, bytes], tuple[int, str, str, bytes]]
 
 
-class LastRead:
-    """The rows of entries that were read last of each line, while they are no more than so many bytes in all.
+class LastRead(Generic[T]):
+    """What was read last of each line, while it is no more than so many bytes in all.
 
-    A turn reads its window several times, and the turns of other talks come in between.
+    A turn reads its window several times and its history twice, and the turns of other talks come in between.
     """
 
     MOST = 16 * 1024 * 1024
 
     def __init__(self) -> None:
-        self._lines: dict[int, tuple[int, Verified]] = {}
+        self._lines: dict[int, tuple[T, int]] = {}
         self._bytes = 0
 
-    def of(self, line: int) -> Verified:
+    def of(self, line: int) -> T | None:
         """What was read last of a line."""
-        return self._lines.get(line, (0, {}))[1]
+        return self._lines[line][0] if line in self._lines else None
 
-    def keep(self, line: int, rows: Verified) -> None:
+    def keep(self, line: int, found: T, size: int) -> None:
         """Keep what was read of a line, in the place of what was before; what was not read for longest goes."""
-        self._bytes -= self._lines.pop(line, (0, {}))[0]
-        size = sum(len(data) for *_, data in rows.values())
-        self._lines[line] = size, rows
-        self._bytes += size
+        self._bytes += size - self._lines.pop(line, (None, 0))[1]
+        self._lines[line] = found, size
         while self._bytes > self.MOST:
-            self._bytes -= self._lines.pop(next(iter(self._lines)))[0]
+            self._bytes -= self._lines.pop(next(iter(self._lines)))[1]
 
 
 class StrictSerializer(JsonPlusSerializer):
@@ -87,7 +86,8 @@ class StrictSerializer(JsonPlusSerializer):
 
     def __init__(self) -> None:
         super().__init__(pickle_fallback=False, allowed_json_modules=None, allowed_msgpack_modules=None)
-        self.last_read = LastRead()
+        self.last_read = LastRead[Verified]()
+        self.last_steps = LastRead[Any]()  # see `steps`
 
     def plain(self, value: Any) -> tuple[str, bytes]:
         """Return a value's kind and its bytes before compression.

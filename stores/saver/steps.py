@@ -1,6 +1,7 @@
 """A conversation as its turns: what was said at each step of a branch, and where a message was said."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
@@ -31,6 +32,10 @@ _SAID = (
 )
 
 
+A_STEP = 8192  # bytes that a step takes beside its texts, roughly
+Place = tuple[Link, str | None]  # of a checkpoint, and the id of its parent
+
+
 @dataclass(frozen=True)
 class Step:
     """A checkpoint of a branch, and the messages in it that its parent's window did not hold."""
@@ -55,12 +60,14 @@ def steps(
             raise ValueError(f"The thread {thread_id!r} has no checkpoint {checkpoint_id!r}.")
         return []
     chain = _chain(connection, line, last, line.size if limit is None else limit)
-    return _steps(connection, serializer, line, chain)
+    found = _steps(connection, serializer, line, chain)
+    if limit is None:
+        size = sum(A_STEP + sum(len(message.text) for message in step.said) for step in found)
+        serializer.last_steps.keep(line.key, dict(zip(chain, found, strict=True)), size)
+    return found
 
 
-def beginning(
-    connection: sqlite3.Connection, serializer: StrictSerializer, thread_id: str, count: int
-) -> list[Step]:
+def beginning(connection: sqlite3.Connection, serializer: StrictSerializer, thread_id: str, count: int) -> list[Step]:
     """Return the first steps of the head's branch; see `ConversationSaver.abeginning`."""
     line = saver_rows.line(connection, thread_id, "")
     last = None if line is None else saver_rows.head(connection, line)
@@ -115,19 +122,23 @@ def _end(connection: sqlite3.Connection, line: Line, checkpoint_id: str | None) 
 
 
 def _steps(
-    connection: sqlite3.Connection, serializer: StrictSerializer, line: Line, chain: list[tuple[Link, str | None]]
+    connection: sqlite3.Connection, serializer: StrictSerializer, line: Line, chain: Sequence[Place]
 ) -> list[Step]:
-    spoken = saver_entries.load(connection, serializer, line.key, (key for link, _ in chain for key in link.new))
-    return [Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new)) for link, parent in chain]
+    """Return steps; those of the branch that was read last are known by their links, and not read again."""
+    known: dict[Place, Step] = serializer.last_steps.of(line.key) or {}
+    new = [key for place in chain if place not in known for key in place[0].new]
+    spoken = saver_entries.load(connection, serializer, line.key, new) if new else {}
+    return [
+        known.get((link, parent)) or Step(link.checkpoint_id, parent, tuple(spoken[key] for key in link.new))
+        for link, parent in chain
+    ]
 
 
-def _chain(
-    connection: sqlite3.Connection, line: Line, last: Link, count: int, first: int | None = None
-) -> list[tuple[Link, str | None]]:
+def _chain(connection: sqlite3.Connection, line: Line, last: Link, count: int, first: int | None = None) -> list[Place]:
     """Return up to `count` links, oldest first, each with its parent's id; of those, no more than the `first`."""
     if count < 1:
         return []
-    chain: list[tuple[Link, str | None]] = []
+    chain: list[Place] = []
     before: Link | None = None
     for row in connection.execute(_CHAIN, (last.key, count, -1 if first is None else first)).fetchall():
         if row[0] is None:
