@@ -337,7 +337,7 @@ def opening_once(context: S, like: RoleContext | None = None) -> S:
         context: made for this request. One that is kept must not remember: nobody would see that a role has changed.
         like: another one of the request; what was opened with it is shared where their settings are the same.
     """
-    context._opened = Opened(context, like and like._opened)
+    context._opened = Opened(context, None if like is None else like._opened)
     return context
 
 

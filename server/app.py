@@ -249,8 +249,9 @@ class RoleServer:
             known = await self.rooms.known_of(role, heard.asker)
             scene = without_known(scene, lambda part: as_heard(part) in known)
         more = {"scene": scene} if scene else {}
-        if heard.asker and await asyncio.to_thread(self.rooms.role_knows, context, role, heard.asker):
-            more["user_role"] = heard.asker
+        if heard.asker:
+            known_user = await asyncio.to_thread(self.rooms.role_knows, context, role, heard.asker)
+            more |= {"user_role": heard.asker} if known_user else {}
         return self.rooms.context(model, given | more, context) if more else context
 
     async def _thread(

@@ -332,6 +332,19 @@ async def test_a_thread_is_erased(talk: Conversation) -> None:
     assert await memory(talk) == {"two"}
 
 
+@each_saver
+async def test_the_first_question_is_that_of_the_branch(talk: Conversation) -> None:
+    assert await talk.first_question() == ""
+    for text in ("one", "two"):
+        await talk.take_turn(text)
+    assert await talk.first_question() == "one"
+    await talk.edit((await talk.history())[0].id, "else")
+    assert await talk.first_question() == "else"
+    await talk.erase()
+    await step_by_step(talk, "three", "four")
+    assert await talk.first_question() == "three"
+
+
 @pytest.mark.sample(2)
 @each_saver
 async def test_one_query_and_a_listing_read_the_same_past(talk: Conversation) -> None:

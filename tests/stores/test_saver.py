@@ -138,6 +138,8 @@ async def test_a_message_is_kept_once_and_found_by_its_id(file: Path) -> None:
         assert await saver.asteps("evening", limit=2) == steps[-2:]
         assert await saver.asteps("evening", steps[2].checkpoint_id) == steps[:3]
         assert await saver.asteps("evening", limit=0) == await saver.asteps("morning") == []
+        assert [await saver.abeginning("evening", count) for count in (0, 2, 6, 9)] == [[], steps[:2], steps, steps]
+        assert await saver.abeginning("morning", 2) == []
         with pytest.raises(ValueError, match="no checkpoint 'nowhere'"):
             await saver.asteps("evening", "nowhere")
     assert sqlite3.connect(file).execute("SELECT count(*) FROM messages").fetchone() == (12,)
