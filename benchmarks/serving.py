@@ -35,15 +35,26 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def serving(library: Path, variables: dict[str, str], command: str = "") -> Iterator[tuple[httpx.AsyncClient, int]]:
-    """A server of roles, and the number of its process; `command` is the one that is run, where it is not this one."""
+def serving(
+    library: Path, variables: dict[str, str], command: str = "", *more: str
+) -> Iterator[tuple[httpx.AsyncClient, int]]:
+    """A server of roles, and the number of its process.
+
+    Args:
+        library: what it serves.
+        variables: of its environment.
+        command: the one that is run, where it is not this one.
+        more: options of it.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ["serve", "--port", str(port), "--library", str(library), "--a-minute", "1000000", "--at-once", "1000"]
     env = {**os.environ, **variables}
     server = subprocess.Popen(
-        [command or str(Path(sys.executable).with_name("dramaturg")), *options], env=env, stdout=subprocess.DEVNULL
+        [command or str(Path(sys.executable).with_name("dramaturg")), *options, *more],
+        env=env,
+        stdout=subprocess.DEVNULL,
     )
     try:
         url = f"http://127.0.0.1:{port}"
