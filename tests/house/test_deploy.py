@@ -1,5 +1,6 @@
 """What lies in deploy/: the graphs of the root, versions that the package allows, services that wait for each other."""
 
+import inspect
 import json
 import re
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 import yaml
 from packaging.requirements import Requirement
 
+from dramaturg.cli.serve import serve
 from dramaturg.models.environment import KEY_FILE, VARIABLES
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +68,16 @@ def test_replicas_start_one_after_the_other_with_a_read_only_root_and_a_volume_e
     upstreams = re.search(r"reverse_proxy (.+) \{", (DEPLOY / "Caddyfile").read_text(encoding="utf-8"))
     assert upstreams
     assert upstreams[1].split() == ["replica-1:8000", "replica-2:8000"]
+
+
+def test_a_proxy_closes_idle_connections_before_the_server_and_lets_pass_what_it_takes() -> None:
+    nginx, caddy = [(DEPLOY / name).read_text(encoding="utf-8") for name in ("nginx.conf", "Caddyfile")]
+    own = {name: one.default for name, one in inspect.signature(serve).parameters.items()}
+    assert {*re.findall(r"keepalive_timeout (\d+)s", nginx)} == {str(own["keep_alive"] - 15)}
+    assert re.findall(r"client_max_body_size (\d+)m", nginx) == [str(own["most_bytes"] // 2**20)]
+    assert re.findall(r"\bkeepalive (\d+)s", caddy) == ["4"]  # langhost's is uvicorn's own: 5 s
+    page = (ROOT / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
+    assert nginx.partition("\n")[2] in page
 
 
 def test_keys_come_from_files() -> None:
