@@ -10,7 +10,6 @@ Run: python benchmarks/pauses.py [straight] [nginx] [caddy] [--requests 10000] [
 
 import argparse
 import asyncio
-import json
 import random
 import re
 import socket
@@ -154,12 +153,11 @@ def main() -> None:
     parser.add_argument("--keep-alive", type=int, default=75, help="the option of `dramaturg serve`")
     parser.add_argument("--proxy-keeps", type=int, help="seconds a proxy keeps an idle connection, if not as in deploy/")
     given = parser.parse_args()
-    table = Table("through", "requests", "a second", "connections of users", *FAILURES)
-    for name in given.through:
-        table.add_row(*measured(name, given))
     print(page.machine("uvicorn", "httptools", "httpx"))
-    print(json.dumps({one: value for one, value in vars(given).items() if one != "through"}))
-    Console(width=150).print(table)
+    for name in given.through:
+        table = Table("through", "requests", "a second", "connections of users", *FAILURES)
+        table.add_row(*measured(name, given))
+        Console(width=150).print(table)
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ def test_a_file_that_is_too_large_is_not_read(role: Role, monkeypatch: pytest.Mo
     with (role.root / "persona" / "life.md").open("wb") as file:
         file.truncate(files.LARGEST + 1)  # a hole: it takes no space
     with monkeypatch.context() as patch:
-        patch.delattr(Path, "read_bytes")
+        patch.setattr(Path, "read_bytes", None)
         with pytest.raises(RoleFileError, match="more than 100,000,000 bytes: split it"):
             role.documents()
 

@@ -231,7 +231,7 @@ def test_texts_about_the_data_are_no_persona(tmp_path: Path, name: str) -> None:
         ("[]", "is an empty list"),
         (lines(OIL) + '{"question": \n', "line 2: no JSON, Expecting value at column 13"),
         (lines(OIL, OIL) + "{'question': 'Who?'}", "line 3: no JSON"),
-        ('\n\n[\n{"question": "Who?"},\n]', "line 5: no JSON"),
+        ('\n\n[\n{"question": "Who?"},\n?]', "line 5: no JSON"),
         ("Who are you?", "line 1: no JSON"),
         (lines(OIL).encode("utf-16"), "line 1: this is not UTF-8 (it looks like UTF-16)"),
         (lines(OIL).encode() + "{é".encode("latin-1"), "line 2: this is not UTF-8 (byte 0xe9)"),

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from functools import reduce
+from operator import add, mul
 from pathlib import Path
 from typing import Any, get_args
 
@@ -90,8 +92,8 @@ def semantic_of(memory: np.ndarray, query: np.ndarray, distance: SemanticDistanc
 
 def emotional_of(memory: np.ndarray, query: np.ndarray) -> float:
     one, other = memory.tolist(), query.tolist()
-    products = (sum(x * y for x, y in zip(*pair, strict=True)) for pair in ((one, other), (one, one), (other, other)))
-    return cosine_distance(*products)
+    products = (map(mul, *pair) for pair in ((one, other), (one, one), (other, other)))
+    return cosine_distance(*(reduce(add, each) for each in products))  # from Python 3.12 on `sum` rounds otherwise
 
 
 def scaled(values: list[float], normalize: Normalize) -> list[float]:
