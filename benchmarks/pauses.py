@@ -1,8 +1,8 @@
 """Whether a request fails because a connection was closed in a pause, straight at a server and behind a proxy.
 
-`dramaturg serve` runs in a process of its own before a stub endpoint that answers at once. Each user holds one talk over
-one connection that is kept for as long as the other side keeps it, and pauses at random between two turns. A proxy is
-given what lies in `deploy/`, with the addresses of this machine.
+`dramaturg serve` runs in a process of its own before a stub endpoint that answers at once. Each user holds one talk
+over one connection that is kept for as long as the other side keeps it, and pauses at random between two turns. A proxy
+is given what lies in `deploy/`, with the addresses of this machine.
 
 Run: python benchmarks/pauses.py [straight] [nginx] [caddy] [--requests 10000] [--users 200] [--pause 4,6]
      [--keep-alive 75] [--proxy-keeps SECONDS]
@@ -151,7 +151,9 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--pause", type=lambda text: [float(one) for one in text.split(",")], default=[4.0, 6.0])
     parser.add_argument("--keep-alive", type=int, default=75, help="the option of `dramaturg serve`")
-    parser.add_argument("--proxy-keeps", type=int, help="seconds a proxy keeps an idle connection, if not as in deploy/")
+    parser.add_argument(
+        "--proxy-keeps", type=int, help="seconds a proxy keeps a connection, if not as in deploy/"
+    )
     given = parser.parse_args()
     print(page.machine("uvicorn", "httptools", "httpx"))
     for name in given.through:

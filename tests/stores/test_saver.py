@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import zlib
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -69,6 +70,12 @@ def checkpoint(**values: Any) -> Checkpoint:
     return {**empty_checkpoint(), "channel_values": values}
 
 
+def row(file: Path, query: str) -> Any:
+    """What the file answers."""
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute(query).fetchone()
+
+
 def texts(messages: Any) -> list[Any]:
     return [message.content for message in messages]
 
@@ -112,7 +119,7 @@ async def test_a_reader_gets_the_ordinary_checkpoint_though_messages_are_kept_ap
         assert got is not None
         assert got.checkpoint == put
         assert got.metadata == {"source": "loop", "step": 0}
-    (blob,) = sqlite3.connect(file).execute("SELECT checkpoint FROM checkpoints").fetchone()
+    (blob,) = row(file, "SELECT checkpoint FROM checkpoints")
     assert len(blob) < 250
 
 
@@ -142,7 +149,7 @@ async def test_a_message_is_kept_once_and_found_by_its_id(file: Path) -> None:
         assert await saver.abeginning("morning", 2) == []
         with pytest.raises(ValueError, match="no checkpoint 'nowhere'"):
             await saver.asteps("evening", "nowhere")
-    assert sqlite3.connect(file).execute("SELECT count(*) FROM messages").fetchone() == (12,)
+    assert row(file, "SELECT count(*) FROM messages") == (12,)
 
 
 async def test_branches_keep_their_own_past(file: Path) -> None:
@@ -220,15 +227,14 @@ async def test_the_same_checkpoint_put_again_takes_the_place_of_the_first(file: 
 
 async def stored(file: Path, *checkpoint_ids: str) -> list[bytes]:
     """What the file holds of some checkpoints: their states and the messages that they said."""
-    connection = sqlite3.connect(file)
     marks = ",".join("?" * len(checkpoint_ids))
-    rows = connection.execute(f"SELECT checkpoint FROM checkpoints WHERE checkpoint_id IN ({marks})", checkpoint_ids)
-    said = connection.execute(
+    states = f"SELECT checkpoint FROM checkpoints WHERE checkpoint_id IN ({marks})"
+    said = (
         "SELECT messages.message FROM messages JOIN said ON said.message = messages.key JOIN checkpoints ON "
-        f"checkpoints.key = said.checkpoint WHERE checkpoint_id IN ({marks})",
-        checkpoint_ids,
+        f"checkpoints.key = said.checkpoint WHERE checkpoint_id IN ({marks})"
     )
-    return [blob for (blob,) in [*rows, *said]]
+    with closing(sqlite3.connect(file)) as connection:
+        return [blob for query in (states, said) for (blob,) in connection.execute(query, checkpoint_ids)]
 
 
 async def test_what_is_erased_is_not_in_the_file_any_more(file: Path) -> None:
@@ -272,8 +278,7 @@ def episodes(count: int, start: int = 0) -> list[dict[str, Any]]:
 async def test_entries_of_a_long_list_are_kept_once_and_go_with_the_last_that_names_them(file: Path) -> None:
     def rows() -> tuple[int, int]:
         query = "SELECT (SELECT count(*) FROM messages), (SELECT max(length(checkpoint)) FROM checkpoints)"
-        found: tuple[int, int] = sqlite3.connect(file).execute(query).fetchone()
-        return found
+        return row(file, query)
 
     async def episodes_at(place: Any) -> Any:
         return (await saver.aget_tuple(place)).checkpoint["channel_values"]["episodes"]
@@ -331,7 +336,7 @@ async def test_entries_that_another_program_removed_since_they_were_read_are_wri
 
 async def test_a_file_that_names_no_entries_can_be_read_by_the_release_before(file: Path) -> None:
     def version() -> int:
-        return int(sqlite3.connect(file).execute("PRAGMA user_version").fetchone()[0])
+        return int(row(file, "PRAGMA user_version")[0])
 
     async with ConversationSaver.open(file) as saver:
         await say(saver, "first")
@@ -691,9 +696,9 @@ MAPPINGS = st.lists(
 
 @given(MAPPINGS, MAPPINGS)
 def test_any_lists_of_mappings_come_back(first: list[Any], second: list[Any]) -> None:
-    connection, serializer = sqlite3.connect(":memory:"), StrictSerializer()
-    create_tables(connection)
-    with pytest.MonkeyPatch.context() as patch:
+    serializer = StrictSerializer()
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.MonkeyPatch.context() as patch:
+        create_tables(connection)
         patch.setattr(saver_entries, "LONG", 1)  # or no list of these would be long
         for values in ({"a": first}, {"a": first[1:] + second, "b": first}, {"b": second}):
             for channel, entries in saver_entries.taken_apart(serializer, values).items():
@@ -704,14 +709,15 @@ def test_any_lists_of_mappings_come_back(first: list[Any], second: list[Any]) ->
 
 @pytest.mark.parametrize("ids", [["a\0b", "a\0c", "a"], [str(number) for number in range(600)]])
 def test_an_entry_is_kept_once_whatever_its_id(ids: list[str]) -> None:
-    connection, line = sqlite3.connect(":memory:"), Line(1, "evening", "", None, 0)
-    create_tables(connection)
+    line = Line(1, "evening", "", None, 0)
     entries = saver_entries.taken_apart(StrictSerializer(), {"a": [{"id": one, "text": "t" * 4000} for one in ids]})[
         "a"
     ]
-    keys = saver_entries.store(connection, line, entries)
-    assert len(set(keys)) == len(ids)
-    assert saver_entries.store(connection, line, entries[::-1]) == keys[::-1]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        create_tables(connection)
+        keys = saver_entries.store(connection, line, entries)
+        assert len(set(keys)) == len(ids)
+        assert saver_entries.store(connection, line, entries[::-1]) == keys[::-1]
 
 
 @given(st.binary(max_size=400) | st.text().map(str.encode))
