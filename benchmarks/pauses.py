@@ -151,9 +151,7 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--pause", type=lambda text: [float(one) for one in text.split(",")], default=[4.0, 6.0])
     parser.add_argument("--keep-alive", type=int, default=75, help="the option of `dramaturg serve`")
-    parser.add_argument(
-        "--proxy-keeps", type=int, help="seconds a proxy keeps a connection, if not as in deploy/"
-    )
+    parser.add_argument("--proxy-keeps", type=int, help="seconds a proxy keeps a connection, if not as in deploy/")
     given = parser.parse_args()
     print(page.machine("uvicorn", "httptools", "httpx"))
     for name in given.through:
