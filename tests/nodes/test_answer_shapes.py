@@ -46,6 +46,7 @@ from dramaturg.stores.documents.forms import Document, Triple
 from roles import LIFE
 
 NAME = "Ada Quill"
+VALUES = {"role": NAME, "user": "Tom", "before": ""}
 
 
 def english(name: str) -> Any:
@@ -57,7 +58,7 @@ def english(name: str) -> Any:
 
 async def scored(chat: ChatModel) -> float:
     line = {"notes": "She keeps the light.", "question": "Will you come?", "line": "No."}
-    asked = Appraising("verify_line", "judge_line", "why_line", {"role": NAME, "user": "Tom"}, line, english)
+    asked = Appraising("verify_line", "judge_line", "why_line", VALUES, line, english)
     return (await asked.together_by(chat)).score
 
 
@@ -195,7 +196,7 @@ def changes(found: Any) -> list[tuple[Any, ...]]:
 
 def finding_with(key: str, value: Any, *wanted: Any) -> Shape:
     text = changed(FOUND, ("findings", 0, key), value)
-    return Shape(f"{key} {'absent' if value is ABSENT else repr(value)}", text, wanted[0] if wanted else AGAIN)
+    return Shape(f"{key} {value!r}", text, wanted[0] if wanted else AGAIN)
 
 
 def change(**other: Any) -> list[tuple[Any, ...]]:
@@ -249,7 +250,7 @@ TRIPLE = [("is_friend_of", "Tom", "experience", True)]
 
 def drafted_with(key: str, value: Any, *wanted: Any) -> Shape:
     text = changed(DRAFT, ("triples", 0, key), value)
-    return Shape(f"{key} {'absent' if value is ABSENT else repr(value)}", text, wanted[0] if wanted else AGAIN)
+    return Shape(f"{key} {value!r}", text, wanted[0] if wanted else AGAIN)
 
 
 def related(relation: str, core: bool = True, kind: str = "experience") -> list[Any]:
@@ -324,7 +325,7 @@ SEARCHED = form(
     spelled(SOUGHT, SOUGHT, ("high_priority", 1), "worksAt", "works_at"),
     [Shape("“喜欢”", changed(SOUGHT, ("medium_priority", 0), "“喜欢”"), SOUGHT)],
     [
-        Shape(f"{key} {'absent' if one is ABSENT else one!r}", changed(SOUGHT, (key,), one), {**SOUGHT, key: []})
+        Shape(f"{key} {one!r}", changed(SOUGHT, (key,), one), {**SOUGHT, key: []})
         for key in SOUGHT
         for one in (ABSENT, None, [], "")
     ],
@@ -354,7 +355,7 @@ def scoped(found: Any) -> list[tuple[Any, ...]]:
 
 def scope_with(key: str, value: Any, *wanted: Any) -> Shape:
     text = changed(SCOPED, ("entities", 0, key), value)
-    return Shape(f"{key} {'absent' if value is ABSENT else repr(value)}", text, wanted[0] if wanted else AGAIN)
+    return Shape(f"{key} {value!r}", text, wanted[0] if wanted else AGAIN)
 
 
 FIGURE_7 = "(character<|>Tom<|>He is her brother.<|>Yes<|>specific)"
@@ -412,7 +413,7 @@ NAMED = form(
     [one for one in listed(PLAIN, [("Tom", "character")], "entities") if "with a text" not in one.name],
     [
         Shape(
-            f"type {'absent' if one is ABSENT else one!r}",
+            f"type {one!r}",
             changed(PLAIN, ("entities", 0, "type"), one),
             [("Tom", kind)],
         )
@@ -597,7 +598,7 @@ def came(found: Any) -> Any:
 
 def outcome_with(key: str, value: Any, *wanted: Any) -> Shape:
     return Shape(
-        f"{key} {'absent' if value is ABSENT else repr(value)}",
+        f"{key} {value!r}",
         changed(OUTCOME, (key,), value),
         wanted[0] if wanted else AGAIN,
     )
@@ -630,10 +631,7 @@ SAID = form(
     ("Good day.", True),
     flags(SPOKEN, ("leaves",), lambda yes: ("Good day.", yes)),
     [Shape(f"leaves {one!r}", changed(SPOKEN, ("leaves",), one), ("Good day.", False)) for one in (ABSENT, None, "")],
-    [
-        Shape(f"line {'absent' if one is ABSENT else one!r}", changed(SPOKEN, ("line",), one), AGAIN)
-        for one in (ABSENT, None, "", {})
-    ],
+    [Shape(f"line {one!r}", changed(SPOKEN, ("line",), one), AGAIN) for one in (ABSENT, None, "", {})],
     [Shape("a list of lines", changed(SPOKEN, ("line",), ["Good day.", "Come in."]), ("Good day. Come in.", True))],
 )
 FORMS = [

@@ -17,7 +17,16 @@ from fakes import scripted
 Path = tuple[int | str, ...]
 AGAIN = "asked again"
 """What comes of an answer that lacks what its mechanism needs."""
-ABSENT = object()
+
+
+class Absent:
+    """In place of a value: the key is not there."""
+
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT = Absent()
 
 
 class Shape(NamedTuple):

@@ -70,7 +70,9 @@ async def test_who_weighs_a_line_is_shown_what_was_said_before_it(tmp_path: Path
         assert not any("<conversation>" in one for one in first[name]), name
         assert second[name], (name, list(second))
         for one in second[name]:
-            assert f"user: {PEACE}\nAda Quill: {FORGIVEN}" in fenced("conversation", one).replace("this stranger", "user")
+            assert f"user: {PEACE}\nAda Quill: {FORGIVEN}" in fenced("conversation", one).replace(
+                "this stranger", "user"
+            )
 
 
 @pytest.mark.parametrize("method", LOOK_UPS)
@@ -93,7 +95,9 @@ async def test_by_the_papers_rules_nobody_is_shown_more_than_the_paper_says(tmp_
     assert not any("<conversation>" in one for name in CHECKS[method] for one in second[name])
 
 
-async def test_memories_are_recalled_by_the_question_in_full_and_their_mood_is_asked_beside_that(tmp_path: Path) -> None:
+async def test_memories_are_recalled_by_the_question_in_full_and_their_mood_is_asked_beside_that(
+    tmp_path: Path,
+) -> None:
     talk = Asked("emotional-rag", tmp_path, recalled=1, strategy="semantic")
     await talk.say(PEACE)
     lone = talk.model
