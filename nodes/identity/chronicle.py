@@ -161,18 +161,22 @@ def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) 
     for at, one in known.items():
         places[triple_key(one)].append(at)
 
-    def take_out(gone: dict[str, Any] | None) -> int | None:
-        triple = Triple.model_validate(gone) if gone else None
-        alike = places[triple_key(triple)] if triple else []
-        place = next((one for one in alike if known[one] == triple), None)
-        if place is not None:
+    def take_out(change: IdentityChange, gone: dict[str, Any] | None) -> int | None:
+        """Take out all that says what is gone, whatever else its lines hold now; the first of their places."""
+        if not gone:
+            return None
+        triple = Triple.model_validate(gone)
+        may = triple.core or bool(change["approved"])  # else a line that was made core meanwhile stays
+        alike = places[triple_key(triple)]
+        out = [one for one in alike if may or not known[one].core]
+        for place in out:
             alike.remove(place)
             del known[place]
-        return place
+        return min(out, default=None)
 
     for last, change in enumerate(changes, start=len(known)):
-        place, new = take_out(change["replaces"]), Triple.model_validate(change["triple"])
-        take_out(change.get("replaces_too"))
+        place, new = take_out(change, change["replaces"]), Triple.model_validate(change["triple"])
+        take_out(change, change.get("replaces_too"))
         alike = places[triple_key(new)]
         if not alike:
             alike.append(last if place is None else place)

@@ -438,6 +438,17 @@ async def test_approved_it_takes_the_place_of_all_that_it_replaces(
     assert [one["triple"].get("core") for one in kept] == [True][: len(numbers)]
 
 
+@pytest.mark.parametrize("more", ["source: a letter", "since: 1850", "text: She tends the light."])
+async def test_what_is_approved_holds_where_the_line_it_replaced_is_filled_in_later(role: Path, more: str) -> None:
+    saver = InMemorySaver()
+    await turn(role, saver, found(finding("tea", 2)))
+    await answer(role, saver, {"approved": [1]})
+    line = "object: a light that never fails, kind: value, core: true"
+    file = role / "chronicle.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace(line, f"{line}, {more}"), encoding="utf-8")
+    assert await known(role, saver) == [KEEPER, TEA, SILENCE, STORMS, CALM]
+
+
 async def test_where_nobody_is_asked_what_contradicts_a_core_triple_is_left(role: Path) -> None:
     saver = InMemorySaver()
     model = decider(reflected=found(SAILOR, finding("tea")), weighed=contradicts(LEFT, 1))
