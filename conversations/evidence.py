@@ -169,7 +169,14 @@ class _Triple(TypedDict, total=False):
     sentence: str | None
 
 
+class _NotHeld(TypedDict, total=False):
+    as_of: str | None
+    count: Count
+    triples: list[_Triple] | None
+
+
 class _Identity(TypedDict, total=False):
+    not_held: _NotHeld | None
     how: str | None
     query: _Query | None
     triples: list[_Triple] | None

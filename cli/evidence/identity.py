@@ -62,6 +62,16 @@ def looked_up_views(identity: Found) -> Iterable[RenderableType]:
         yield Text.assemble(("Identity, inferred from memories: ", "bold"), one_line(text))
     elif identity.get("how") != "inferred":
         yield triples_view(identity, identity.get("triples") or [])
+    if left := identity.get("not_held"):
+        yield not_held_view(left)
+
+
+def not_held_view(left: Found) -> Text:
+    """What the chronicle has that does not hold at the date of the turn."""
+    shown = [one_line(one.get("sentence")) for one in left.get("triples") or []]
+    rest = (left.get("count") or 0) - len(shown)
+    more = f" and {rest} more" if rest > 0 else ""
+    return Text(f"Does not hold at {one_line(left.get('as_of'))}: {' '.join(shown)}{more}", style="dim")
 
 
 def triples_view(identity: Found, triples: Sequence[Found]) -> RenderableType:

@@ -11,9 +11,9 @@ import yaml
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict
 
-from dramaturg.nodes.identity.perception import PerceptionState, day_of
+from dramaturg.nodes.identity.perception import DateSettings, PerceptionState, date_of_turn
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.run import RoleContext, Run
+from dramaturg.nodes.run import Run
 from dramaturg.prompts import filled
 from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.errors import RoleError
@@ -42,7 +42,7 @@ GivenRelation = Annotated[
 GivenObject = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
-class IdentitySettings(RoleContext):
+class IdentitySettings(DateSettings):
     """What an identity is made of."""
 
     office: Open[str] = Field(
@@ -87,13 +87,18 @@ class IdentityState(PerceptionState):
 
 
 class Identity(NamedTuple):
-    """An identity model: the role's own triples, those of its office, and the templates of their sentences."""
+    """An identity model: the role's own triples, those of its office, and the templates of their sentences.
+
+    `not_held` are those of either that hold only before or after its date, `as_of`.
+    """
 
     role: Role
     name: str
     language: str
+    as_of: str
     triples: tuple[Triple, ...]
     rules: tuple[Triple, ...]
+    not_held: tuple[Triple, ...]
     templates: Mapping[str, str]
 
     def sentence(self, triple: Triple) -> str:
@@ -114,26 +119,38 @@ class Identity(NamedTuple):
 
 
 async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Identity:
-    """The identity of a turn: what holds on its day, after the changes of the conversation.
+    """The identity of a turn: what holds at its date, after the changes of the conversation up to then.
 
     Raises:
         RoleError: the office is missing or has no rules, or a chronicle cannot be read.
     """
-    role, day, office = run.role, day_of(state), run.settings.office
+    role, as_of, office = run.role, date_of_turn(state), run.settings.office
     chronicle, rules = await asyncio.to_thread(role.chronicle), None
     if office:
         rules = await asyncio.to_thread(lambda: open_role(office, role.root.parent).chronicle())
         if not rules.triples:
             raise RoleError(f"The office {office!r} has no rules: write them into {office}/chronicle.yaml.")
+    held, not_held = at_date(chronicle.triples, as_of)
+    of_office, not_of_office = at_date(rules.triples if rules else (), as_of)
     changes = [one for one in state.get("identity_changes") or [] if one["role"] == role.id]
     return Identity(
         role=role,
         name=role.card.name,
         language=run.language,
-        triples=tuple(apply_changes([one for one in chronicle.triples if one.holds_at(day)], changes)),
-        rules=tuple(one for one in rules.triples if one.holds_at(day)) if rules else (),
+        as_of=as_of,
+        triples=tuple(apply_changes(held, changes_at_date(changes, as_of, not_held))),
+        rules=tuple(of_office),
+        not_held=(*not_of_office, *not_held),
         templates={**(rules.sentences if rules else {}), **chronicle.sentences},
     )
+
+
+def at_date(triples: Iterable[Triple], as_of: str) -> tuple[list[Triple], list[Triple]]:
+    """The triples that hold at a date, and those that do not."""
+    held, not_held = list[Triple](), list[Triple]()
+    for one in triples:
+        (held if one.holds_at(as_of) else not_held).append(one)
+    return held, not_held
 
 
 async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) -> Identity:
@@ -152,6 +169,22 @@ async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) 
     )
 
 
+def changes_at_date(changes: Iterable[IdentityChange], as_of: str, not_held: Sequence[Triple]) -> list[IdentityChange]:
+    """The changes of a conversation that count at a date.
+
+    Left out is what holds only after it, and what the chronicle has taken over and ended: it holds then, and not now.
+    """
+    alike = defaultdict[tuple[str, str, str], list[Triple]](list)
+    for one in not_held:
+        alike[triple_key(one)].append(one)
+
+    def counts(new: Triple) -> bool:
+        ended = new.since and any(one.holds_at(new.since) for one in alike[triple_key(new)])
+        return new.holds_at(as_of) and not ended
+
+    return [change for change in changes if counts(Triple.model_validate(change["triple"]))]
+
+
 def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) -> list[Triple]:
     """The triples of a chronicle after the changes of a conversation, in the order in which they were made."""
     if not changes:
@@ -161,11 +194,11 @@ def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) 
     for at, one in known.items():
         places[triple_key(one)].append(at)
 
-    def take_out(change: IdentityChange, gone: dict[str, Any] | None) -> int | None:
-        """Take out all that says what is gone, whatever else its lines hold now; the first of their places."""
-        if not gone:
+    def take_out(change: IdentityChange, replaced: dict[str, Any] | None) -> int | None:
+        """Take out all that says what is replaced, whatever else its lines hold now; the first of their places."""
+        if not replaced:
             return None
-        triple = Triple.model_validate(gone)
+        triple = Triple.model_validate(replaced)
         may = triple.core or bool(change["approved"])  # else a line that was made core meanwhile stays
         alike = places[triple_key(triple)]
         out = [one for one in alike if may or not known[one].core]

@@ -16,7 +16,13 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract, write
-from dramaturg.nodes.identity.chronicle import Condition, IdentitySettings, IdentityState, chronicled_identity
+from dramaturg.nodes.identity.chronicle import (
+    Condition,
+    Identity,
+    IdentitySettings,
+    IdentityState,
+    chronicled_identity,
+)
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import before, question_of, search_text
 from dramaturg.nodes.open_settings import Open
@@ -32,6 +38,7 @@ __all__ = ["ground_identity", "identity_grounds", "query_identity", "retrieve_id
 MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
 MOST_MEDIUM = 20  # the paper sets none, a form that a server enforces needs one
 MOST_KEYWORDS = 4
+MOST_NOT_HELD = 20  # triples that are shown of those that do not hold at the date of a turn
 
 RelationalTriple: TypeAlias = tuple[str, str, str]
 """(subject, relation, object)"""
@@ -209,8 +216,25 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
     shown += [{**identity.triple_evidence(one), "neighbour": True} for one in neighbours]
     runtime.stream_writer({"event": "identity", "triples": len(shown)})
     fallback = {"fallback": "the query found no triple"} if strategy is not None and how == "similarity" else {}
-    evidence = {"identity": {"how": how, "query": strategy, "triples": shown, "of": len(triples), **fallback}}
+    evidence = {
+        "identity": {
+            "how": how,
+            "query": strategy,
+            "triples": shown,
+            "of": len(triples),
+            **fallback,
+            **not_held_evidence(identity),
+        }
+    }
     return {"identity": shown, "identity_text": identity.text([*found, *neighbours]), "evidence": evidence}
+
+
+def not_held_evidence(identity: Identity) -> dict[str, Any]:
+    """What the evidence says of triples that do not hold at the date: how many there are, and the first of them."""
+    if not identity.not_held:
+        return {}
+    shown = [identity.triple_evidence(one) for one in identity.not_held[:MOST_NOT_HELD]]
+    return {"not_held": {"as_of": identity.as_of, "count": len(identity.not_held), "triples": shown}}
 
 
 def search_chronicle(

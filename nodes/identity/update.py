@@ -32,7 +32,7 @@ from dramaturg.nodes.identity.chronicle import (
     written_relation,
 )
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
-from dramaturg.nodes.identity.perception import before, day_of, question_of
+from dramaturg.nodes.identity.perception import before, date_of_turn, question_of
 from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run
@@ -199,7 +199,7 @@ def changes_of(
             object=" ".join(one.object.split()),
             kind=one.kind or UNKNOWN_KIND,
             source=f"turn {state['messages'][-2].id}",
-            since=day_of(state) or None,
+            since=date_of_turn(state) or None,
         )
         known = map(triple_key, [*([gone] if gone else identity.triples), *new])
         if one.salience < own.least_salience or one.confidence < own.least_confidence or triple_key(triple) in known:

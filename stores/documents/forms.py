@@ -2,7 +2,10 @@
 
 import json
 import re
+from calendar import monthrange
 from collections.abc import Mapping
+from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal, Self
@@ -129,8 +132,26 @@ class Memory(_Line):
         raise ValueError("a memory has either `text`, or `question` and `answer`")
 
 
+DATE = re.compile(r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?")
 Day = Annotated[str, BeforeValidator(str), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
 """A year, a month or a day, as ISO 8601 writes it; YAML reads such a thing as a number or a date."""
+
+
+@lru_cache(maxsize=128)  # a chronicle is read at one date, triple by triple
+def last_day(when: str) -> str:
+    """The last day of a year, a month or a day, as ISO 8601 writes it.
+
+    Raises:
+        ValueError: there is no such date.
+    """
+    found = DATE.fullmatch(when)
+    try:
+        year, month = int(found["year"] if found else 0), int((found and found["month"]) or 12)
+        day = int((found and found["day"]) or monthrange(year, month)[1])
+        return date(year, month, day).isoformat()
+    except ValueError:
+        msg = f"{when!r} is no date: write a year, a month or a day, as 1824, 1824-05 or 1824-05-07."
+        raise ValueError(msg) from None
 
 
 def _as_sentence(text: str) -> str:
@@ -162,11 +183,16 @@ class Triple(_Written):
     """From when to when it holds, both included; None: always."""
 
     def holds_at(self, when: str) -> bool:
-        """Whether it holds at a day; at none in particular, whatever has no end does."""
+        """Whether it holds at a day, or the last one of a month or a year; at none in particular, what has no end does.
+
+        Raises:
+            ValueError: there is no such date.
+        """
         if not when:
             return self.until is None
-        begun = self.since is None or self.since <= when
-        return begun and (self.until is None or when[: len(self.until)] <= self.until)
+        day = last_day(when)
+        begun = self.since is None or self.since <= day
+        return begun and (self.until is None or day[: len(self.until)] <= self.until)
 
 
 class Chronicle(_Written):

@@ -36,7 +36,7 @@ export default {
   joy: "joy", acceptance: "acceptance", fear: "fear", surprise: "surprise", sadness: "sadness", disgust: "disgust", anger: "anger", anticipation: "anticipation",
   relations: "Who stands how to whom", clique: "A clique of {n}: {names}; the two who talk are marked.", stranger: "The two have never spoken: there is no clique.",
   no_score: "no score", dialogues: "What was once said", revision: "brought by revision {n}", records: "New in the role memory",
-  identity: "Who the role is", triples: "{n} triples, {how}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
+  identity: "Who the role is", not_held: "Does not hold at {day} ({n}): {triples}", triples: "{n} triples, {how}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
   core: "core", neighbour: "a neighbour", plan: "Plan", feeling: "Feels", episodes: "Episodes", salience: "salience {n}",
   gate: "The gate", allow: "allowed", revise: "to be revised", block: "blocked", unchecked: "let through unchecked", against: "against: {triple}",
   became: "The role has become", instead_of: "in place of: {triple}", declined: "Not approved: {n}.",

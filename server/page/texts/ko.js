@@ -36,7 +36,7 @@ export default {
   joy: "기쁨", acceptance: "수용", fear: "두려움", surprise: "놀람", sadness: "슬픔", disgust: "혐오", anger: "분노", anticipation: "기대",
   relations: "누가 누구와 어떤 사이인가", clique: "{n}명의 무리: {names}. 이야기하는 두 사람이 표시되어 있습니다.", stranger: "둘은 말한 적이 없습니다. 무리가 없습니다.",
   no_score: "점수 없음", dialogues: "전에 한 말", revision: "수정 {n}에서 가져옴", records: "역할 기억에 새로 더함",
-  identity: "역할은 누구인가", triples: "트리플 {n}개, {how}", how_strategy: "질의로 찾음", how_similarity: "질문과 가장 비슷함", how_all: "연대기 전체", how_inferred: "기억에서 추론",
+  identity: "역할은 누구인가", not_held: "{day}에는 해당하지 않음({n}): {triples}", triples: "트리플 {n}개, {how}", how_strategy: "질의로 찾음", how_similarity: "질문과 가장 비슷함", how_all: "연대기 전체", how_inferred: "기억에서 추론",
   core: "핵심", neighbour: "이웃", plan: "계획", feeling: "느낌", episodes: "일화", salience: "두드러짐 {n}",
   gate: "관문", allow: "통과", revise: "고쳐야 함", block: "막음", unchecked: "확인 없이 통과", against: "어긋남: {triple}",
   became: "역할이 이렇게 되었습니다", instead_of: "대신함: {triple}", declined: "승인 안 됨: {n}.",

@@ -146,6 +146,12 @@ def test_the_most_salient_memories_are_told_and_how_many_more_there_are() -> Non
     assert shown({"episodes": []}).strip() == "Memories: none."
 
 
+def test_what_does_not_hold_at_the_date_is_said() -> None:
+    left = {"as_of": "1849", "count": 3, "triples": [LIGHT, SILENCE]}
+    told = " ".join(shown({"identity": IDENTITY | {"not_held": left}}).split())
+    assert f"Does not hold at 1849: {LIGHT['sentence']} {SILENCE['sentence']} and 1 more" in told
+
+
 def test_a_verdict_names_the_triple_that_it_rests_on() -> None:
     told = shown(gate(attempt("revise", triple=LIGHT, reason="She would never."), BLOCKED))
     assert row(told, "revise") == ["revise", "I sold the lamp.", "Ada holds dear a light. (core)"]
