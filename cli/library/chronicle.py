@@ -9,7 +9,14 @@ import typer
 from rich.table import Column, Table
 
 from dramaturg.cli.library.indexing import failures_table, report_line
-from dramaturg.cli.options import JsonOption, LibraryOption, ModelOption, RoleArgument, one_wish, shelf_of
+from dramaturg.cli.options import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    RoleArgument,
+    one_wish,
+    shelf_of,
+)
 from dramaturg.cli.output import errors, note, one_line, print_json, screen, table_of
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
@@ -67,12 +74,19 @@ def chronicle(
     again: Annotated[bool, typer.Option("--again", help="With --draft: replace the waiting draft.")] = False,
     model: ModelOption = "auto",
     take: Annotated[
-        str, typer.Option("--accept", metavar="NUMBERS", help="Accept these triples of the draft: 1,3-5, or all.")
+        str,
+        typer.Option(
+            "--accept", metavar="NUMBERS", help="Accept these triples of the draft, or of --thread: 1,3-5, or all."
+        ),
     ] = "",
     drop: Annotated[
         str, typer.Option("--reject", metavar="NUMBERS", help="Reject these triples of the draft: 1,3-5, or all.")
     ] = "",
     review: Annotated[bool, typer.Option("--review", help="Review the draft triple by triple.")] = False,
+    thread: Annotated[
+        str,
+        typer.Option("--thread", help="Name of a conversation whose changes of the role are shown, or accepted."),
+    ] = "",
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,7 +94,13 @@ def chronicle(
     wishes = {"draft": draft, "accept": bool(take), "reject": bool(drop), "review": review}
     wish = the_wish(wishes, {"dry-run": dry_run, "again": again, "model": model != "auto", "json": as_json})
     known = KnownChronicle(shelf_of(library).open(role))
-    if wish == "draft":
+    if thread:
+        if wish not in {"", "accept"}:
+            raise ValueError(f"--{wish} is about the draft: what a conversation has changed is taken with --accept.")
+        from dramaturg.cli.library.chronicle_changes import take_over
+
+        take_over(known, thread, take, library, as_json=as_json)
+    elif wish == "draft":
         make_draft(known, model, dry_run=dry_run, again=again, as_json=as_json)
     elif wish == "review":
         go_through(known)
@@ -262,6 +282,6 @@ def chosen_numbers(text: str, count: int) -> list[int]:
             raise ValueError(f"{part.strip()!r} is no number of a triple: give numbers as 1,3-5, or all.")
         first, last = int(match["first"]), int(match["last"] or match["first"])
         if not 1 <= first <= last <= count:
-            raise ValueError(f"{part.strip()} is not in the draft: its triples have the numbers 1 to {count}.")
+            raise ValueError(f"{part.strip()} is not among them: they have the numbers 1 to {count}.")
         found.update(range(first, last + 1))
     return sorted(found)

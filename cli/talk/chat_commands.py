@@ -12,6 +12,7 @@ from rich.text import Text
 from dramaturg.cli.evidence.fallbacks import fallback_line
 from dramaturg.cli.evidence.identity import change_text
 from dramaturg.cli.evidence.reply import evidence_view, usage_table
+from dramaturg.cli.options import command_line
 from dramaturg.cli.output import excerpt, read, screen
 from dramaturg.cli.progress import Stage
 
@@ -186,6 +187,16 @@ async def approve(talk: Conversation, numbers: str) -> None:
     agreed = [chosen(range(1, len(changes) + 1), number, "/approve N …") for number in given]
     await talk.answer({"approved": agreed})
     screen.print(f"Approved: {len(set(agreed))} of {len(changes)}.", style="dim")
+    if agreed:
+        screen.print(how_to_write(talk), style="dim", soft_wrap=True)
+
+
+def how_to_write(talk: Conversation) -> str:
+    """That what was approved holds in this conversation, and how it comes into the chronicle."""
+    role, library = talk.context.role, talk.context.library
+    among = ("--thread", talk.thread.name.removeprefix(f"{role}/"))
+    command = command_line("chronicle", role, *among, library=library if isinstance(library, str) else None)
+    return f"It holds in this conversation; to write it into the chronicle: {command}"
 
 
 async def show_help(_: Conversation, __: str) -> None:

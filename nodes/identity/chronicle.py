@@ -15,10 +15,11 @@ from dramaturg.nodes.identity.perception import DateSettings, PerceptionState, d
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run
 from dramaturg.prompts import filled
+from dramaturg.stores.documents.chronicle import triple_key
 from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import open_role
-from dramaturg.stores.names import normal_name, relation_name
+from dramaturg.stores.names import relation_name
 from dramaturg.stores.role import Role
 
 Condition = Literal["id-rag", "full", "baseline"]
@@ -217,11 +218,6 @@ def apply_changes(triples: Sequence[Triple], changes: Sequence[IdentityChange]) 
         elif new.core:
             known[alike[0]] = known[alike[0]].model_copy(update={"core": True})
     return [known[place] for place in sorted(known)]
-
-
-def triple_key(triple: Triple) -> tuple[str, str, str]:
-    """Equal for two triples that say the same."""
-    return normal_name(triple.subject), relation_name(triple.relation), normal_name(triple.object)
 
 
 def written_relation(name: str, known: Iterable[str]) -> str:

@@ -18,13 +18,13 @@ from dramaturg.nodes.identity.chronicle import (
     UNKNOWN_KIND,
     GivenObject,
     GivenRelation,
-    triple_key,
     triple_sentence,
     written_relation,
 )
 from dramaturg.nodes.passages.index import stored
 from dramaturg.nodes.text.splitter import plain, sections, split_document
 from dramaturg.prompts import load, one_line
+from dramaturg.stores.documents.chronicle import triple_key
 from dramaturg.stores.documents.forms import Document, Triple
 from dramaturg.stores.index.passages import StoredPassage
 

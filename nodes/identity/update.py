@@ -28,7 +28,6 @@ from dramaturg.nodes.identity.chronicle import (
     IdentityState,
     identity_of,
     triple_json,
-    triple_key,
     written_relation,
 )
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
@@ -36,6 +35,7 @@ from dramaturg.nodes.identity.perception import before, date_of_turn, question_o
 from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run
+from dramaturg.stores.documents.chronicle import triple_key
 from dramaturg.stores.documents.forms import Triple
 
 MOST_FINDINGS = 3

@@ -3,7 +3,7 @@
 import codecs
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import yaml
@@ -98,26 +98,41 @@ def with_triples(data: bytes, new: Sequence[Triple], role: Path) -> bytes:
     Raises:
         RoleFileError: it cannot be used, or nothing can be added to it as it is written.
     """
-    path = role / CHRONICLE
-    before = parse_yaml(data, path, Chronicle, role)
+    before = parse_yaml(data, role / CHRONICLE, Chronicle, role)
     wanted = before.model_copy(update={"triples": (*before.triples, *new)})
-    for made in _ways(data, read_text(data, path, role), wanted, new):
+    return changed_bytes(data, wanted, role, lambda text: _inserted(text, new))
+
+
+def changed_bytes(data: bytes, wanted: Chronicle, role: Path, change: Callable[[str], str]) -> bytes:
+    """Return the bytes of a chronicle that holds what is wanted.
+
+    Args:
+        data: the bytes before.
+        wanted: what the chronicle is to hold.
+        role: whose it is.
+        change: makes the text of before into that of now; where it cannot, all is written anew, without comments.
+
+    Raises:
+        RoleFileError: it cannot be used, or not be changed as it is written.
+    """
+    path = role / CHRONICLE
+    for made in _ways(data, change(read_text(data, path, role)), wanted):
         try:
             if parse_yaml(made, path, Chronicle, role) == wanted:
                 return made
         except RoleFileError:
             continue
     raise RoleFileError(
-        f"Nothing can be added to {CHRONICLE} of {role.name!r} as it is written: put its triples one below the other, "
-        "each after `- `."
+        f"{CHRONICLE} of {role.name!r} cannot be changed as it is written: put its triples one below the other, each "
+        "after `- `."
     )
 
 
-def _ways(data: bytes, text: str, wanted: Chronicle, new: Sequence[Triple]) -> Iterator[bytes]:
-    """The text with the triples in it, and, where they cannot be put there, all of it written anew."""
+def _ways(data: bytes, text: str, wanted: Chronicle) -> Iterator[bytes]:
+    """The text that was changed, and, where that does not hold what is wanted, all of it written anew."""
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     line_end = "\r\n" if b"\r\n" in data else "\n"
-    yield mark + _inserted(text, new).replace("\n", line_end).encode()
+    yield mark + text.replace("\n", line_end).encode()
     yield _dumped(wanted.model_dump(mode="json", exclude_defaults=True)).encode()
 
 
@@ -136,10 +151,10 @@ def _inserted(text: str, new: Sequence[Triple]) -> str:
     if triples.flow_style:
         items = ", ".join(_flow(one) for one in new)
         return f"{text[: end.index - 1].rstrip()}, {items}{text[end.index - 1 :]}"
-    return _with_lines(text, _end(text, triples), _items(new, begin.column))
+    return _with_lines(text, end_of(text, triples), _items(new, begin.column))
 
 
-def _end(text: str, node: yaml.Node) -> int:
+def end_of(text: str, node: yaml.Node) -> int:
     """Where the line ends in which a node does; that of a block is said to end where the next thing begins."""
     while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
@@ -218,8 +233,12 @@ def _unsaid(chosen: Iterable[Triple], held: Iterable[Triple]) -> list[Triple]:
 
 def _said(triple: Triple) -> tuple[str, str, str, str | None, str | None]:
     """What two triples have in common if they say the same of the same time."""
-    subject, thing = normal_name(triple.subject), normal_name(triple.object)
-    return subject, relation_name(triple.relation), thing, triple.since, triple.until
+    return *triple_key(triple), triple.since, triple.until
+
+
+def triple_key(triple: Triple) -> tuple[str, str, str]:
+    """Equal for two triples that say the same."""
+    return normal_name(triple.subject), relation_name(triple.relation), normal_name(triple.object)
 
 
 def around(

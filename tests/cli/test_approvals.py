@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,48 @@ def test_evidence_shows_the_query_the_triples_and_the_verdict(run: Command) -> N
     places = [out.index(part) for part in parts]
     assert places == sorted(places)
     assert "Ada Quill holds dear silence." in out
+
+
+def test_what_was_approved_is_written_into_the_chronicle_when_a_person_says_so(
+    run: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "ada" / "chronicle.yaml"
+    before = file.read_text(encoding="utf-8")
+    say(monkeypatch, "Who are you?", "y")
+    _, out, _ = run(*CHAT, "--set", "as_of=1850-05-01")
+    assert "to write it into the chronicle: dramaturg chronicle ada --thread default" in out
+    took = ("chronicle", "ada", "--thread", "default")
+    _, out, _ = run(*took, "--json")
+    shown = json.loads(out)["left"]
+    assert [(one["sentence"], one["core"], one["replaces"]) for one in shown] == [
+        (SAILOR, True, [KEEPER]),
+        ("Ada Quill likes brandy.", False, []),
+    ]
+    assert "Write into chronicle.yaml: dramaturg chronicle ada --thread default --accept 1,3-5, or all" in run(*took)[1]
+    assert file.read_text(encoding="utf-8") == before
+    assert "Wrote 1 into chronicle.yaml; 1 left." in run(*took, "--accept", "1")[1]
+    written = file.read_text(encoding="utf-8")
+    assert "kind: experience, core: true, until: '1850-04-30'}" in written
+    assert "source: conversation default, turn" in written
+    assert "brandy" not in written
+    assert "Wrote 1 into chronicle.yaml; 0 left." in run(*took, "--accept", "all")[1]
+    written = file.read_text(encoding="utf-8")
+    assert "says all that ada has become in this conversation" in run(*took, "--accept", "all")[1]
+    assert file.read_text(encoding="utf-8") == written
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--thread", "none"), "There is no conversation 'none' with ada"),
+        (("--thread", "default", "--review"), "--review is about the draft"),
+        (("--thread", "default", "--accept", "3"), "3 is not among them: they have the numbers 1 to 2."),
+    ],
+)
+def test_what_cannot_be_written_from_a_conversation_is_said(
+    run: Command, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], says: str
+) -> None:
+    say(monkeypatch, "Who are you?", "y")
+    run(*CHAT)
+    code, _, err = run("chronicle", "ada", *words)
+    assert (code, says in " ".join(err.split())) == (2, True)

@@ -290,9 +290,9 @@ def test_without_a_draft_there_is_nothing_to_decide(run: Command, option: tuple[
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--accept", "6"), "6 is not in the draft: its triples have the numbers 1 to 5."),
-        (("--accept", "0"), "0 is not in the draft"),
-        (("--reject", "4-2"), "4-2 is not in the draft"),
+        (("--accept", "6"), "6 is not among them: they have the numbers 1 to 5."),
+        (("--accept", "0"), "0 is not among them"),
+        (("--reject", "4-2"), "4-2 is not among them"),
         (("--reject", "1,"), "'' is no number of a triple: give numbers as 1,3-5, or all."),
         (("--accept", "²"), "'²' is no number of a triple"),
         (("--accept", "storms"), "'storms' is no number of a triple"),

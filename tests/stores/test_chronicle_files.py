@@ -226,7 +226,7 @@ def test_a_file_in_an_odd_form_is_written_anew_with_all_that_it_says() -> None:
 
 def test_a_file_to_which_nothing_can_be_added_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chronicle_files, "_ways", lambda *_: iter([b"triples: [", b"triples: []"]))
-    with pytest.raises(RoleFileError, match=r"Nothing can be added to chronicle\.yaml of 'ada' as it is written"):
+    with pytest.raises(RoleFileError, match=r"chronicle\.yaml of 'ada' cannot be changed as it is written"):
         added(WRITTEN, LIGHT)
 
 
