@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.nodes.dialogues.cast import cast_of
-from dramaturg.nodes.dialogues.index import edge_key, edges_of, score_in
-from dramaturg.nodes.dialogues.relations import clique_of, relation, scored_pairs
+from dramaturg.nodes.dialogues.index import edges_of, score_of
+from dramaturg.nodes.dialogues.relations import clique_of, relation, shown
 from dramaturg.nodes.dialogues.role_memory import of_user
 from dramaturg.nodes.reply import joined
 from dramaturg.nodes.run import RoleContext, run_of
@@ -168,8 +168,8 @@ class Relations(Tool):
         cast = await cast_of(await run_of(context), "")
         scores = await asyncio.to_thread(cast.role.index(DIALOGUE_KIND).builder.known)
         edges = edges_of(cast.store.dialogues)
-        pairs = scored_pairs([relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges])
-        clique = clique_of(pairs, cast)
+        related = [relation(edge, score_of(scores, edge, cast.card)) for edge in edges]
+        clique = clique_of(related, cast)
         records = []
         if self.thread:
             talk = await rooms.conversation(model, context, self.thread)
@@ -179,7 +179,7 @@ class Relations(Tool):
             "person": cast.user.known_as,
             "speaks_in_the_dialogues": cast.user.speaker is not None,
             "clique": clique,
-            "relations": [one for one in pairs if {*one["roles"]} <= {*clique}],
+            "relations": [shown(one) for one in related if {*one["roles"]} <= {*clique}],
             "role_memory": records,
         }
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from dramaturg.cli.drawing.graph import named_file, write_out
 from dramaturg.cli.drawing.layout import positions, radius
 from dramaturg.cli.drawing.page import page
-from dramaturg.cli.evidence.relations import clique_title, pairs_table, points, strangers
+from dramaturg.cli.evidence.relations import clique_title, pairs_table, strangers
 from dramaturg.cli.options import (
     DRMR,
     JsonOption,
@@ -26,14 +26,13 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import note, one_line, print_json, screen, table_of
 from dramaturg.nodes.dialogues.cast import UserRole, cast_of
-from dramaturg.nodes.dialogues.index import edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import edges_of, score_of
 from dramaturg.nodes.dialogues.relations import (
     RelationSettings,
     RoleRelation,
-    ScoredPair,
     clique_of,
     relation,
-    scored_pairs,
+    shown,
 )
 from dramaturg.nodes.judgement import HIGH, LOW
 from dramaturg.nodes.run import run_of
@@ -75,9 +74,7 @@ class KnownRelations(NamedTuple):
     role: Role
     store: DialogueStore
     user: UserRole
-    relations: Sequence[RoleRelation]
-    """An edge a dialogue."""
-    pairs: Sequence[ScoredPair]
+    pairs: Sequence[RoleRelation]
     """Two roles once, the highest score first; those without one last."""
     clique: Sequence[str]
 
@@ -89,9 +86,9 @@ class KnownRelations(NamedTuple):
     @property
     def unscored(self) -> int:
         """How many edges have no score."""
-        return sum(one["score"] is None for one in self.relations)
+        return sum(one["score"] is None for one in self.pairs)
 
-    def within(self) -> list[ScoredPair]:
+    def within(self) -> list[RoleRelation]:
         """The pairs of the clique."""
         return [pair for pair in self.pairs if {*pair["roles"]} <= {*self.clique}]
 
@@ -133,7 +130,7 @@ def tables(known: KnownRelations) -> Iterable[RenderableType]:
     elif not known.user.stranger:
         yield Text(no_clique(known), style="yellow")
     if known.unscored:
-        of = f"{known.unscored} of {len(known.relations)} edges (two roles in one dialogue) have no score yet"
+        of = f"{known.unscored} of {len(known.pairs)} relations have no score yet"
         how = f"dramaturg index {known.role.id} --method {DRMR} --scores"
         yield Text(f"{of}, which weighs nothing: {how}", style="dim")
 
@@ -151,12 +148,11 @@ def known_relations(context: RelationSettings) -> KnownRelations:
     """Read the dialogues that are indexed, and the scores that are kept."""
     cast = asyncio.run(cast_of(asyncio.run(run_of(context)), ""))
     scores, edges = cast.role.index(DIALOGUE_KIND).builder.known(), edges_of(cast.store.dialogues)
-    relations = [relation(edge, score_in(scores, edge_key(edge, cast.card))) for edge in edges]
-    pairs = sorted(scored_pairs(relations), key=strongest_first)
-    return KnownRelations(cast.role, cast.store, cast.user, relations, pairs, clique_of(pairs, cast))
+    pairs = sorted((relation(edge, score_of(scores, edge, cast.card)) for edge in edges), key=strongest_first)
+    return KnownRelations(cast.role, cast.store, cast.user, pairs, clique_of(pairs, cast))
 
 
-def strongest_first(pair: ScoredPair) -> tuple[bool, float, int, list[str]]:
+def strongest_first(pair: RoleRelation) -> tuple[bool, float, int, list[str]]:
     """How pairs are sorted: by score, then by the number of their dialogues."""
     return pair["score"] is None, -(pair["score"] or 0.0), -len(pair["dialogues"]), pair["roles"]
 
@@ -171,24 +167,14 @@ def as_record(known: KnownRelations) -> dict[str, Any]:
         "clique": list(known.clique),
         "unscored": known.unscored,
         "roles": [dict(zip(("role", "dialogues", "partners"), row, strict=True)) for row in known.counts()],
-        "relations": [{**pair, "dialogues": scored_dialogues(known, pair)} for pair in known.pairs],
+        "relations": [{**shown(pair), "dialogues": dialogues_of(known, pair)} for pair in known.pairs],
     }
 
 
-def scored_dialogues(known: KnownRelations, pair: ScoredPair) -> list[dict[str, Any]]:
-    """The dialogues in which two roles speak with each other, with the score of each; the highest first."""
-    own = [one for one in known.relations if one["roles"] == pair["roles"]]
-    return [
-        {
-            "dialogue": dialogue.id,
-            "scene": dialogue.scene,
-            "source": dialogue.source,
-            "score": one["score"],
-            "reason": one["reason"],
-        }
-        for one in sorted(own, key=lambda one: -(one["score"] or 0.0))
-        for dialogue in (known.store.get(one["dialogue"]),)
-    ]
+def dialogues_of(known: KnownRelations, pair: RoleRelation) -> list[dict[str, Any]]:
+    """The dialogues in which two roles speak with each other."""
+    found = map(known.store.get, pair["dialogues"])
+    return [{"dialogue": one.id, "scene": one.scene, "source": one.source} for one in found]
 
 
 def html(known: KnownRelations) -> bytes:
@@ -219,7 +205,7 @@ def notes(known: KnownRelations) -> list[str]:
     clique = clique_title(known.clique, known.within()) if known.clique else strangers(known.user.name, known.name)
     found = [] if known.user.stranger else [clique]
     if known.unscored:
-        number = f"{known.unscored} of {len(known.relations)} edges (two roles in one dialogue)"
+        number = f"{known.unscored} of {len(known.pairs)} relations"
         command = f"dramaturg index {known.role.id} --method drmr --scores"
         found.append(f"Without a score: {number}. A relation that has none is dashed; {command} scores them.")
     return found
@@ -261,7 +247,7 @@ def type_of(name: str, known: KnownRelations) -> str:
 
 
 def pair_data(
-    known: KnownRelations, pair: ScoredPair, number: Mapping[str, int], order: Mapping[str, int]
+    known: KnownRelations, pair: RoleRelation, number: Mapping[str, int], order: Mapping[str, int]
 ) -> dict[str, Any]:
     """Two roles, their ends as numbers, with the dialogues in which they speak with each other."""
     first, second = pair["roles"]
@@ -274,15 +260,10 @@ def pair_data(
         "kind": " ".join(["clique"] * within + ["unscored"] * (pair["score"] is None)),
         "statements": [
             {
-                "text": weighed(one["score"], one["reason"]),
-                "source": f"{one['scene']}, {one['source']}",
+                "text": one["scene"],
+                "source": one["source"],
                 "dialogue": order[one["dialogue"]],
             }
-            for one in scored_dialogues(known, pair)
+            for one in dialogues_of(known, pair)
         ],
     }
-
-
-def weighed(score: float | None, reason: str) -> str:
-    """What a dialogue says of two roles: the score of their edge in it, and why."""
-    return WORDS["unscored"] if score is None else ": ".join(filter(None, [points(score), reason]))

@@ -34,9 +34,8 @@ def clique_views(relations: Found) -> Iterable[RenderableType]:
     if user and not relations.get("profile"):
         yield Text(f"The library has no profile of {user}.", style="dim")
     if unscored := relations.get("unscored"):
-        yield Text(
-            f"Edges (two roles in one dialogue) without a score, which weigh nothing: {unscored}.", style="yellow"
-        )
+        lost = f"Relations whose score could not be had: {unscored}. They weigh nothing"
+        yield Text(f"{lost}, and are not asked about again in this conversation.", style="yellow")
 
 
 def strangers(user: str, role: str) -> str:

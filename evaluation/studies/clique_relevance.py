@@ -84,7 +84,8 @@ async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: st
     model = await asyncio.to_thread(bench.embedder, role)
     near = await ranked(cast, model, conversation_text([HumanMessage(question)], cast))
     brought = [dialogue for dialogue, _ in nearest_of_both(near, cast, RECALLED)]
-    chat, edges = bench.chat(role), edges_of(brought)
+    # Each dialogue by itself: how much the two matter in those that were chosen is what is measured.
+    chat, edges = bench.chat(role), [edge for dialogue in brought for edge in edges_of([dialogue])]
     scores = dict(
         zip(edges, await asyncio.gather(*(score(one, chat, role.card.language) for one in edges)), strict=True)
     )
@@ -93,7 +94,7 @@ async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: st
 
 async def score(edge: DialogueEdge, chat: ChatModel, language: str) -> float | None:
     """How much two roles matter in a dialogue (Equation 2), without the reason; None where there is no answer."""
-    data = {"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)}
+    data = {"dialogue": edge.text, "pair": "\n".join(edge.pair)}
     try:
         return (await rate(chat, load("rate_edge", language).messages(data=data), low=LOW, high=HIGH)).value
     except UNANSWERED:
@@ -148,9 +149,7 @@ def on_clique(brought: Sequence[StoredDialogue], clique: Sequence[str], model: s
 
 def weight(dialogue: StoredDialogue, user: str, model: str, scores: Mapping[DialogueEdge, float | None]) -> float:
     """The edge score of the two in a dialogue; the lowest where they have none there."""
-    found = [
-        value for edge, value in scores.items() if edge.dialogue.id == dialogue.id and {*edge.pair} == {user, model}
-    ]
+    found = [value for edge, value in scores.items() if edge.dialogues == (dialogue,) and {*edge.pair} == {user, model}]
     return found[0] if found and found[0] is not None else float(LOW)
 
 
@@ -166,8 +165,8 @@ def findings(records: Sequence[Chosen]) -> StudyFindings:
             "writes its record) are compared with the K nearest. A dialogue is relevant to the relation if a person "
             "marked its scene.",
             "Edge scores from 1 to 5 are taken from the probabilities of the chat model, as DRMR does with a small "
-            f"model. The score is 1 if the two do not speak with each other. {unscored} scores were not available and "
-            "count nothing.",
+            f"model, of each dialogue by itself. The score is 1 if the two do not speak with each other. {unscored} "
+            "scores were not available and count nothing.",
             f"For {same} of {len(records)} questions both ways chose the same dialogues.",
         ),
         limits=(

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
 from langgraph.runtime import Runtime
@@ -34,6 +35,7 @@ from dramaturg.nodes.index_steps import (
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings, Appraising
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run, run_of
+from dramaturg.nodes.turn import clipped
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.errors import MissingIndex
@@ -58,16 +60,14 @@ class DialogueSettings(RoleContext):
 class DialogueReport(TypedDict):
     """What an index of dialogues holds, and what it cost now.
 
-    `relations`: pairs of roles who speak with each other; `edges`: the same in each dialogue by itself, which is what
-    gets a score; `scored`: how many of those have one; `cut`: how many reasons were too long; `failed`: those that have
-    none though it was asked for, and why.
+    `relations`: pairs of roles who speak with each other, the edges; `scored`: how many of them have a score; `cut`:
+    how many reasons were too long; `failed`: those that have none though it was asked for, and why.
     """
 
     version: str
     dialogues: int
     speakers: int
     relations: int
-    edges: int
     scored: int
     cut: int
     failed: list[dict[str, str]]
@@ -157,7 +157,6 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
         "dialogues": len(dialogues),
         "speakers": len(graph),
         "relations": graph.number_of_edges(),
-        "edges": len(edges_of(dialogues)),
         "scored": 0,
         "cut": 0,
         "failed": [],
@@ -193,7 +192,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
     build = IndexBuild(run, runtime, run.role.index(DIALOGUE_KIND), state["draft"])
     scoring, errors = EdgeScoring(run, run.role.card), dict[str, str]()
     answers, edges = await build.answers(), edges_of(await build.records())
-    left = {key: edge for edge in edges if (key := edge_key(edge, scoring.card)) not in answers}
+    left = {edge_key(edge, scoring.card): edge for edge in edges if score_of(answers, edge, scoring.card) is None}
     with suppress(MissingIndex):  # where somebody else was faster, what was asked has cost no less
         errors = await ask_scores(
             scoring,
@@ -202,7 +201,7 @@ async def score_all_edges(state: DialogueDraftState, runtime: Runtime[Any]) -> d
             progress(runtime, "edges", len(left), before=len(edges) - len(left)),
         )
     failures = [
-        {"edge": " – ".join(left[key].pair), "dialogue": left[key].dialogue.source, "error": error}
+        {"edge": " – ".join(left[key].pair), "dialogue": left[key].source, "error": error}
         for key, error in errors.items()
     ]
     return {"failures": failures, "usage": {"score_all_edges": run.usage}}
@@ -223,9 +222,9 @@ async def publish_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) ->
     await build.require_settings(recipe(card, run.settings))
     anew = state.get("rebuild") and state.get("scores")
     answers = await build.answers() if anew else LookedAt(await asyncio.to_thread(build.index.builder.known), read)
-    scores = [one for edge in edges_of(await build.records()) if (one := score_in(answers, edge_key(edge, card)))]
+    scores = [one for edge in edges_of(await build.records()) if (one := score_of(answers, edge, card))]
     scored, cut = len(scores), sum(bool(one.dropped) for one in scores)
-    counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations", "edges")}
+    counts = {name: state["index"][name] for name in ("dialogues", "speakers", "relations")}
     report = {**state["index"], "scored": scored, "cut": cut, **asked_in_all(state["usage"].values())}
     done = done_with(told(run, DialogueIndexSettings), {**report, "failed": []})
     report["failed"], counts["scored"] = state["failures"], scored
@@ -312,18 +311,44 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
     dialogues = dialogues_of(files, card, context.dialogue_length)
     edges, scores = edges_of(dialogues), wishes.get("scores", False)
     answers = {} if anew and scores else await asyncio.to_thread(builder.known)
-    left, later = [one.dialogue.text for one in edges if edge_key(one, card) not in answers], ""
+    left, later = [one.text for one in edges if score_of(answers, one, card) is None], ""
     if not scores:
         later = f"missing scores: {len(left):,}; a turn asks for those it needs, --scores for all now" if left else ""
         left = []
     return await with_embedding(cost_of_texts("edges", len(edges), left, later), run, builder, dialogues, wishes)
 
 
-class DialogueEdge(NamedTuple):
-    """Two roles who speak with each other in a dialogue."""
+TOGETHER = 4000
+"""Bytes of the dialogues that are read for the score of two roles: about a thousand tokens."""
+
+
+@dataclass(frozen=True)
+class DialogueEdge:
+    """An edge e_ij: two roles who speak with each other, and the dialogues in which they do."""
 
     pair: Pair
-    dialogue: StoredDialogue
+    dialogues: tuple[StoredDialogue, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The dialogues together, as a model reads them: those in which the two say most to each other, in their order.
+
+        Of one that is longer than all may be, what follows the first word between the two.
+        """
+        first, *rest = sorted(self.dialogues, key=lambda one: -one.exchanges(self.pair))
+        is_long = len(first.text.encode()) > TOGETHER
+        texts = {first.id: clipped(first.text_from(self.pair), TOGETHER) if is_long else first.text}
+        left = TOGETHER - len(texts[first.id].encode())
+        for one in rest:
+            if (size := len(one.text.encode())) <= left:
+                texts[one.id], left = one.text, left - size
+        return "\n\n".join(texts[one.id] for one in self.dialogues if one.id in texts)
+
+    @property
+    def source(self) -> str:
+        """Where its dialogues are written: the first, and how many more there are."""
+        more = len(self.dialogues) - 1
+        return self.dialogues[0].source + (f" and {more} more" if more else "")
 
 
 class EdgeScoring(NamedTuple):
@@ -358,7 +383,7 @@ async def ask_scores(
             score="rate_edge",
             reason="why_edge",
             values={},
-            data={"dialogue": edge.dialogue.text, "pair": "\n".join(edge.pair)},
+            data={"dialogue": edge.text, "pair": "\n".join(edge.pair)},
             prompt=partial(run.prompt, language=card.language),
         )
         try:
@@ -375,12 +400,25 @@ async def ask_scores(
 
 def edge_key(edge: DialogueEdge, card: RoleCard) -> str:
     """What the score of an edge is kept by: the two roles and the text; not the model that gave it."""
-    return answer_key("edge", list(edge.pair), edge.dialogue.text, card.language)
+    return answer_key("edge", list(edge.pair), edge.text, card.language)
 
 
 def edges_of(dialogues: Iterable[StoredDialogue]) -> list[DialogueEdge]:
-    """All edges that dialogues give, dialogue by dialogue."""
-    return [DialogueEdge(pair, dialogue) for dialogue in dialogues for pair in dialogue.pairs]
+    """All edges that dialogues give, one for two roles, in the order in which they first speak with each other."""
+    found: dict[Pair, list[StoredDialogue]] = {}
+    for dialogue in dialogues:
+        for pair in dialogue.pairs:
+            found.setdefault(pair, []).append(dialogue)
+    return [DialogueEdge(pair, tuple(together)) for pair, together in found.items()]
+
+
+def score_of(answers: Mapping[str, JsonValue], edge: DialogueEdge, card: RoleCard) -> Appraisal | None:
+    """The score of an edge that is kept; where an earlier version has scored each of its dialogues, the highest."""
+    if found := score_in(answers, edge_key(edge, card)):
+        return found
+    each = [score_in(answers, edge_key(DialogueEdge(edge.pair, (one,)), card)) for one in edge.dialogues]
+    scores = [one for one in each if one]
+    return max(scores, key=lambda one: one.score) if len(scores) == len(each) else None
 
 
 def score_in(answers: Mapping[str, JsonValue], key: str) -> Appraisal | None:

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from math import fsum, isfinite
+from threading import Lock
 from typing import Annotated, Any, NotRequired, TypeAlias
+from weakref import WeakKeyDictionary
 
 from langgraph.runtime import Runtime
 from pydantic import Field
@@ -12,11 +14,11 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.asking import progress
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
-from dramaturg.nodes.dialogues.index import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_in
+from dramaturg.nodes.dialogues.index import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_of
 from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
 from dramaturg.nodes.run import needs, open_run
-from dramaturg.stores.index.dialogues import DIALOGUE_KIND, Graph, Pair
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore, Graph, Pair
 
 
 class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
@@ -24,25 +26,16 @@ class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
 
 
 class RoleRelation(TypedDict):
-    """An edge: two roles who speak with each other in a dialogue.
+    """An edge: two roles who speak with each other, with the dialogues of the conversation in which they do.
 
     Without a score, `error` says why it could not be had; it is empty where nobody needed it.
     """
 
     roles: list[str]
-    dialogue: str
-    score: float | None
-    reason: str
-    error: str
-
-
-class ScoredPair(TypedDict):
-    """Two roles of the clique, with the score s_ij of their edge: the highest that a dialogue of theirs has."""
-
-    roles: list[str]
     score: float | None
     reason: str
     dialogues: list[str]
+    error: str
 
 
 RelationGraph = Annotated[
@@ -62,9 +55,9 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     """Put the dialogues into G, and score the edges on the user's way that have no score yet (Equation 2), all at once.
 
     Only edges among the two and who speaks with both of them decide on the clique (Equation 3); the others are in G
-    without being asked about. A score is kept with the role, under the text of its dialogue: no conversation asks for
-    it again. An edge whose score cannot be had is there all the same, weighs nothing, and is asked about again in the
-    next turn.
+    without being asked about. Two roles are asked about once, with all of their dialogues together. A score is kept
+    with the role, under the text of these: no conversation asks for it again. An edge whose score cannot be had is
+    there all the same, weighs nothing, and is not asked about again in this conversation.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
@@ -74,43 +67,52 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     index, card = run.role.index(DIALOGUE_KIND), cast.card
     known = await asyncio.to_thread(index.builder.known_here)
     found = edges_of(cast.store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
-    edges = [(edge_key(edge, card), edge) for edge in found]
-    errors = failed_before(state, edges)
-    near = roles_near([edge.pair for edge in found], cast.user.speaker, card.name)
+    of_all = await asyncio.to_thread(whole_edges, cast.store)
+    whole = {edge.pair: of_all[edge.pair] for edge in found}
+    errors = {tuple(one["roles"]): one["error"] for one in state.get("relations", []) if one["error"]}
+    near = roles_near([*whole], cast.user.speaker, card.name)
     left = {
-        key: edge
-        for key, edge in edges
-        if near.issuperset(edge.pair) and key not in errors and score_in(known, key) is None
+        edge_key(edge, card): edge
+        for pair, edge in whole.items()
+        if near.issuperset(pair) and pair not in errors and score_of(known, edge, card) is None
     }
-    errors |= await ask_scores(
+    failed = await ask_scores(
         EdgeScoring(run, card),
         left,
         lambda had: asyncio.to_thread(index.builder.keep, had),
         progress(runtime, "edges", len(left)),
     )
+    errors |= {left[key].pair: error for key, error in failed.items()}
     known = await asyncio.to_thread(index.builder.known_here) if left else known
-    relations = [relation(edge, score_in(known, key), errors.get(key, "")) for key, edge in edges]
+    relations = [relation(edge, score_of(known, whole[edge.pair], card), errors.get(edge.pair, "")) for edge in found]
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
-    cut = [note for key in left if (one := score_in(known, key)) for note in one.dropped]
+    cut = [note for edge in left.values() if (one := score_of(known, edge, card)) for note in one.dropped]
     evidence = {"evidence": {"edges_dropped": cut}} if cut else {}
     return {**changed, **evidence, "usage": {"score_edges": run.usage}}
 
 
-def failed_before(state: RelationState, edges: Sequence[tuple[str, DialogueEdge]]) -> dict[str, str]:
-    """The edges that were asked about in this turn before its revision, without an answer, and why."""
-    if not any(one["revision"] for one in state["dialogues"]):
-        return {}
-    errors = {(*one["roles"], one["dialogue"]): one["error"] for one in state.get("relations", [])}
-    asked = ((key, errors.get((*edge.pair, edge.dialogue.id))) for key, edge in edges)
-    return {key: error for key, error in asked if error}
+_whole: WeakKeyDictionary[DialogueStore, dict[Pair, DialogueEdge]] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def whole_edges(store: DialogueStore) -> dict[Pair, DialogueEdge]:
+    """All edges of a version, with all of their dialogues; put together once and forgotten with it."""
+    with _lock:
+        if store not in _whole:
+            _whole[store] = {edge.pair: edge for edge in edges_of(store.dialogues)}
+        return _whole[store]
 
 
 def relation(edge: DialogueEdge, found: Appraisal | None, error: str = "") -> RoleRelation:
     """An edge as the state holds it."""
-    score, reason = (found.score, found.reason) if found else (None, "")
-    pair, dialogue = edge
-    return {"roles": list(pair), "dialogue": dialogue.id, "score": score, "reason": reason, "error": error}
+    return {
+        "roles": list(edge.pair),
+        "score": found.score if found else None,
+        "reason": found.reason if found else "",
+        "dialogues": [one.id for one in edge.dialogues],
+        "error": "" if found else error,
+    }
 
 
 async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -120,36 +122,28 @@ async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     """
     cast = await cast_of(await open_run(runtime, RelationSettings), state.get("dialogues_version"))
     relations = state.get("relations", [])
-    pairs = scored_pairs(relations)
-    clique = clique_of(pairs, cast)
+    clique = clique_of(relations, cast)
     found = {
         "role": cast.card.name,
         "user_role": cast.user.known_as,
         "profile": bool(cast.user.profile),
         "clique": clique,
-        "edges": [pair for pair in pairs if {*pair["roles"]} <= {*clique}],
-        "roles": sorted({name for pair in pairs for name in pair["roles"]}),
+        "edges": [shown(one) for one in relations if {*one["roles"]} <= {*clique}],
+        "roles": sorted({name for one in relations for name in one["roles"]}),
         "unscored": sum(bool(one["error"]) for one in relations),
     }
     runtime.stream_writer({"event": "clique", **found})
     return {"clique": clique, "evidence": {"relations": found}}
 
 
-def scored_pairs(relations: Sequence[RoleRelation]) -> list[ScoredPair]:
-    """The edges of G, one for two roles: with the score of the dialogue in which they matter most, and why."""
-    pairs: dict[tuple[str, ...], ScoredPair] = {}
-    for one in relations:
-        new: ScoredPair = {"roles": one["roles"], "score": None, "reason": "", "dialogues": []}
-        pair = pairs.setdefault(tuple(one["roles"]), new)
-        pair["dialogues"].append(one["dialogue"])
-        if one["score"] is not None and (pair["score"] is None or one["score"] > pair["score"]):
-            pair["score"], pair["reason"] = one["score"], one["reason"]
-    return list(pairs.values())
+def shown(relation: RoleRelation) -> dict[str, Any]:
+    """An edge as the evidence shows it."""
+    return {name: value for name, value in relation.items() if name != "error"}
 
 
-def clique_of(pairs: Sequence[ScoredPair], cast: Cast) -> list[str]:
+def clique_of(relations: Sequence[RoleRelation], cast: Cast) -> list[str]:
     """The best clique of the user's role and the model's; an edge without a score weighs nothing."""
-    weighed = [(pair["roles"][0], pair["roles"][1], pair["score"] or 0.0) for pair in pairs]
+    weighed = [(one["roles"][0], one["roles"][1], one["score"] or 0.0) for one in relations]
     return best_clique(weighed, cast.user.speaker, cast.card.name) if cast.user.speaker else []
 
 

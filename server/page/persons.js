@@ -29,6 +29,7 @@ function cliqueView(relations) {
       h("b", {}, (one.roles ?? []).join(" – ")), " ",
       typeof one.score === "number" ? meter(one.score, 0, HIGH, `${num(one.score)}`) : badge(t("no_score")),
       one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 300)) : null))),
+    relations.unscored ? h("p", { class: "warning" }, t("unscored", { n: relations.unscored })) : null,
   ];
 }
 

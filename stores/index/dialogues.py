@@ -68,6 +68,15 @@ class StoredDialogue(Record):
         found = ((a.speaker, b.speaker) for a, b in pairwise(self.lines) if a.speaker != b.speaker)
         return sorted({(min(pair), max(pair)) for pair in found})
 
+    def exchanges(self, pair: Pair) -> int:
+        """How often a line of one of two comes right after a line of the other."""
+        return sum({a.speaker, b.speaker} == {*pair} for a, b in pairwise(self.lines))
+
+    def text_from(self, pair: Pair) -> str:
+        """The lines from the first on that a line of the other follows; all of them where the two have no word."""
+        begin = next((at for at, (a, b) in enumerate(pairwise(self.lines)) if {a.speaker, b.speaker} == {*pair}), 0)
+        return "\n".join(f"{line.speaker}: {line.text}" for line in self.lines[begin:])
+
 
 class DialogueStore(IndexStore):
     """One version of a role's dialogues, and the graph of who speaks with whom."""

@@ -136,13 +136,13 @@ def test_a_baseline_takes_the_user_role_too(run: Command) -> None:
 
 def test_relations_are_scored_when_that_is_wanted(run: Command, stub: Endpoint) -> None:
     report = json.loads(run(*INDEX, "--json")[1])
-    assert (report["edges"], report["scored"], report["calls"]) == (7, 0, 0)
+    assert (report["relations"], report["scored"], report["calls"]) == (5, 0, 0)
     report = json.loads(run(*INDEX, "--scores", "--json")[1])
-    assert (report["scored"], report["calls"], report["failed"]) == (7, 7, [])
+    assert (report["scored"], report["calls"], report["failed"]) == (5, 5, [])
     assert json.loads(run(*INDEX, "--scores", "--json")[1])["calls"] == 0
     code, out, _ = run(*INDEX)
     assert code == 0
-    for row in ("dialogues", "speakers", "relations", "edges", "scored", "calls", "tokens"):
+    for row in ("dialogues", "speakers", "relations", "scored", "calls", "tokens"):
         assert row in out
 
 
@@ -196,7 +196,7 @@ def test_tables_tell_who_speaks_with_whom(run: Command) -> None:
     assert "6 dialogues, 5 relations" in told
     assert re.search(r"Ada Quill\s+5\s+3", told)
     assert "Clique" not in told
-    assert "7 of 7 edges (two roles in one dialogue) have no score yet" in told
+    assert "5 of 5 relations have no score yet" in told
     assert "dramaturg index ada --method drmr --scores" in told
 
 
@@ -212,7 +212,7 @@ def test_scores_come_with_their_reasons_the_strongest_first(run: Command) -> Non
 def test_scores_that_a_conversation_kept_are_shown(run: Command) -> None:
     assert run("ask", "ada", "Where is the parcel?", *DRMR, "--user-role", "tom")[0] == 0
     report = json.loads(run("relations", "ada", "--json")[1])
-    assert 0 < report["unscored"] < 7
+    assert 0 < report["unscored"] < 5
     assert report["relations"][0]["roles"] == ["Ada Quill", "Tom Quill"]
     assert report["relations"][0]["score"] == 5
     assert report["relations"][-1]["score"] is None
@@ -229,7 +229,7 @@ def test_without_scores_the_clique_with_the_first_names_of_the_largest_is_taken(
     run(*INDEX)
     report = json.loads(run("relations", "ada", "--user-role", "tom", "--json")[1])
     assert report["clique"] == ["Ada Quill", "Mr Pike", "Tom Quill"]
-    assert report["unscored"] == 7
+    assert report["unscored"] == 5
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_a_page_tells_scores_reasons_and_dialogues(run: Command, tmp_path: Path)
     first = data["edges"][0]
     assert (first["strength"], first["description"]) == (5, "Ada and Tom")
     told = first["statements"][0]
-    assert (told["text"], told["source"]) == ("5 of 5: Ada and Tom", "parcel, dialogues/scenes.jsonl:1–2")
+    assert (told["text"], told["source"]) == ("parcel", "dialogues/scenes.jsonl:1–2")
     assert data["dialogues"][told["dialogue"]].startswith("Tom Quill: A parcel from Leith")
     assert {node["type"] for node in data["nodes"]} == {"speaker"}
     assert data["notes"] == []
@@ -331,8 +331,7 @@ def test_relations_without_a_score_are_marked_and_counted(run: Command, tmp_path
     data = page_of(tmp_path, user_role="tom")
     assert {edge["strength"] for edge in data["edges"]} == {None}
     assert {edge["kind"] for edge in data["edges"]} == {"clique unscored", "unscored"}
-    assert {one["text"] for edge in data["edges"] for one in edge["statements"]} == {"no score yet"}
-    assert "7 of 7 edges" in data["notes"][1]
+    assert "5 of 5 relations" in data["notes"][1]
     assert "dramaturg index ada --method drmr --scores" in data["notes"][1]
 
 
@@ -372,5 +371,5 @@ def test_what_is_a_card_only_is_said_so(run: Command, tmp_path: Path) -> None:
 def test_dialogues_that_are_indexed_are_shown(run: Command) -> None:
     run(*INDEX)
     assert json.loads(run("show", "ada", "--json")[1])["indexed"] == [
-        "dialogues: 6 dialogues, 4 speakers, 5 relations, 7 edges, openai:words"
+        "dialogues: 6 dialogues, 4 speakers, 5 relations, openai:words"
     ]

@@ -38,7 +38,7 @@ FILE = "dialogues/scenes.jsonl"
 SECRET = ("Tom Quill", "The zanzibark is full tonight."), ("Nell", "The zanzibark sings.")
 ONLY_THERE = b"zanzibark"
 SERVED = ("manifest.json", DIALOGUES_FILE, VECTORS_FILE)  # what dialogues are read from
-EDGES = 8
+EDGES = 6
 
 Operation = Callable[..., None]
 Content = tuple[bytes, bytes, bytes]
@@ -90,7 +90,7 @@ def keep_and_say_so(folder: Path) -> None:
     builder = role.index(DIALOGUE_KIND).builder
     for edge in edges_of(role.index(DIALOGUE_KIND).open().dialogues):
         key = edge_key(edge, role.card)
-        builder.keep({key: {"score": 5, "reason": edge.dialogue.scene}})
+        builder.keep({key: {"score": 5, "reason": edge.dialogues[0].scene}})
         with suppress(OSError), (folder / "acknowledged.txt").open("a") as file:
             file.write(f"{key}\n")
 
@@ -227,7 +227,7 @@ def doomed(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     index_alone(folder)
     model = scoring()
     answer = model.reply
-    model.reply = lambda messages: ModelUnavailable("Gone.") if len(model.calls) > 8 else answer(messages)
+    model.reply = lambda messages: ModelUnavailable("Gone.") if len(model.calls) > 5 else answer(messages)
     with pytest.raises(ModelUnavailable):
         index(folder, model, rebuild=True)
     builder = role_in(folder).index(DIALOGUE_KIND).builder
@@ -260,8 +260,8 @@ def test_no_score_that_was_acknowledged_is_lost(indexed: Path, tmp_path: Path, m
         assert {*said_so} <= {*kept(crash.folder)}, crash
         assert last <= len(said_so) + 1, crash
         assert all(score == {"score": 5} | reason for score, reason in reasons(crash.folder)), crash
-    assert number >= (4 if most else 50)
-    assert last > 5
+    assert number >= (4 if most else 30)
+    assert last > 3
 
 
 def acknowledged(folder: Path) -> list[str]:
@@ -276,7 +276,7 @@ def reasons(folder: Path) -> Iterator[tuple[JsonValue, dict[str, JsonValue]]]:
     role, found = role_in(folder), kept(folder)
     for edge in edges_of(role.index(DIALOGUE_KIND).open().dialogues):
         if (key := edge_key(edge, role.card)) in found:
-            yield found[key], {"reason": edge.dialogue.scene}
+            yield found[key], {"reason": edge.dialogues[0].scene}
 
 
 def test_nothing_is_left_of_what_was_erased(doomed: Path, tmp_path: Path) -> None:

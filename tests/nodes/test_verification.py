@@ -48,12 +48,12 @@ def reply(output: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("scores", "calls", "spoken", "outcome"),
     [
-        ((5,), {"edge": 5, "record": 1, "reply": 1, "line": 1}, "Draft 1", (True, 0, 0)),
-        ((4, 5), {"edge": 7, "record": 2, "reply": 2, "line": 2}, "Draft 2", (True, 1, 1)),
-        ((2, 4, 5), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 3", (True, 2, 2)),
-        ((1, 3, 2), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 2", (False, 1, 2)),
-        ((3, 1, 3), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 3", (False, 2, 2)),
-        ((4, 2, 1), {"edge": 7, "record": 3, "reply": 3, "line": 3}, "Draft 1", (False, 0, 2)),
+        ((5,), {"edge": 3, "record": 1, "reply": 1, "line": 1}, "Draft 1", (True, 0, 0)),
+        ((4, 5), {"edge": 5, "record": 2, "reply": 2, "line": 2}, "Draft 2", (True, 1, 1)),
+        ((2, 4, 5), {"edge": 5, "record": 3, "reply": 3, "line": 3}, "Draft 3", (True, 2, 2)),
+        ((1, 3, 2), {"edge": 5, "record": 3, "reply": 3, "line": 3}, "Draft 2", (False, 1, 2)),
+        ((3, 1, 3), {"edge": 5, "record": 3, "reply": 3, "line": 3}, "Draft 3", (False, 2, 2)),
+        ((4, 2, 1), {"edge": 5, "record": 3, "reply": 3, "line": 3}, "Draft 1", (False, 0, 2)),
     ],
 )
 async def test_a_draft_passes_or_is_revised_and_the_last_of_the_best_is_spoken(
@@ -72,9 +72,9 @@ async def test_a_draft_passes_or_is_revised_and_the_last_of_the_best_is_spoken(
 @pytest.mark.parametrize(
     ("answers", "calls"),
     [
-        (("yes",), {"edge": 10, "record": 1, "reply": 1, "line": 2}),
-        (("no", "no", "yes"), {"edge": 14, "record": 3, "reply": 3, "line": 6}),
-        (("no",), {"edge": 14, "record": 3, "reply": 3, "line": 6}),
+        (("yes",), {"edge": 6, "record": 1, "reply": 1, "line": 2}),
+        (("no", "no", "yes"), {"edge": 10, "record": 3, "reply": 3, "line": 6}),
+        (("no",), {"edge": 10, "record": 3, "reply": 3, "line": 6}),
     ],
 )
 async def test_score_and_reason_apart_are_two_calls_each(
@@ -129,7 +129,7 @@ async def test_what_was_measured_for_probabilities_is_the_alpha_of_these_alone(
 
 async def test_without_revisions_the_only_draft_is_spoken_and_said_not_to_have_passed(role: Role) -> None:
     output = await take(role, model := verified_by(1), PARCEL, user_role="tom", revisions=0)
-    assert counted(model) == {"edge": 5, "record": 1, "reply": 1, "line": 1}
+    assert counted(model) == {"edge": 3, "record": 1, "reply": 1, "line": 1}
     expected = {"passed": False, "spoken": 0, "revisions": 0, "alpha": 4.0}
     assert output["evidence"]["verification"] == expected
     assert reply(output) == "Draft 1"
@@ -290,9 +290,9 @@ async def test_a_turn_that_fails_while_it_is_verified_is_finished_and_asks_nothi
         talk = Talk(role, saver, user_role="tom")
         with pytest.raises(ModelUnavailable):
             await talk.ask(PARCEL, model)
-        assert counted(model) == {"edge": 7, "record": 2, "reply": 2, "line": 2}
+        assert counted(model) == {"edge": 5, "record": 2, "reply": 2, "line": 2}
         output = await talk.finish()
-        assert counted(model) == {"edge": 7, "record": 2, "reply": 2, "line": 3}
+        assert counted(model) == {"edge": 5, "record": 2, "reply": 2, "line": 3}
         assert [one["text"] for one in output["evidence"]["drafts"]] == ["Draft 1", "Draft 2"]
         assert reply(output) == "Draft 2"
         assert await talk.records() == ["Record 1", "Record 2"]

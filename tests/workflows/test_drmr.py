@@ -11,9 +11,11 @@ from langchain_core.messages import AIMessageChunk, HumanMessage
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, UnusableAnswer
+from dramaturg.nodes.dialogues.index import DialogueEdge, edge_key, edges_of
 from dramaturg.prompts import load
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.index.dialogues import DIALOGUE_KIND
 from dramaturg.stores.library import Library, find_card
 from dramaturg.stores.role import Role
 from dramaturg.workflows import drmr, drmr_index, role_gpt
@@ -97,12 +99,12 @@ async def test_a_turn_gives_a_reply_with_all_that_it_rests_on(role: Role) -> Non
         ("ada", "Tom Quill", "I have known them for long.")
     ]
     assert {node: one["calls"] for node, one in output["usage"].items()} == {
-        "score_edges": 5,
+        "score_edges": 3,
         "build_memory": 1,
         "draft": 1,
         "verify": 1,
     }
-    assert len(model.calls) == 8
+    assert len(model.calls) == 6
 
 
 # Who the user is
@@ -263,10 +265,24 @@ async def test_names_of_a_speaker_that_differ_in_case_and_spaces_are_one(tmp_pat
 # What edges weigh
 
 
-async def test_an_edge_is_asked_for_by_the_dialogue_and_the_two(role: Role) -> None:
+async def test_an_edge_is_asked_for_by_all_dialogues_of_the_two(role: Role) -> None:
     await take(role, model := player(), PARCEL, user_role="tom", recalled_dialogues=1)
-    dialogue = "Tom Quill: A parcel from Leith for you.\nAda Quill: Give me the parcel, Tom."
-    assert pairs_asked(shown(model, "edge")) == [(dialogue, "Ada Quill\nTom Quill")]
+    dialogues = ["\n".join(f"{name}: {text}" for name, text in SCENES[scene]) for scene in ("parcel", "supper")]
+    assert pairs_asked(shown(model, "edge")) == [("\n\n".join(dialogues), "Ada Quill\nTom Quill")]
+
+
+async def test_of_many_and_long_dialogues_of_two_no_more_is_read_than_there_is_room_for(tmp_path: Path) -> None:
+    long = [("Mr Pike", "Hm. " * 2000), ("Tom Quill", "Tom speaks."), ("Ada Quill", "Ada answers. " * 500)]
+    others = {f"scene {at}": [("Tom Quill", f"{at}? " * 40), ("Ada Quill", "Ay. " * 40)] for at in range(40)}
+    for scenes in ({"long": long}, others, {"long": long} | others):
+        folder = tmp_path / str(len(scenes))
+        folder.mkdir()
+        role = cast_role(folder, scenes)
+        await take(role, model := player(), PARCEL, user_role="tom", dialogue_length=20_000)
+        ((read, _),) = pairs_asked(shown(model, "edge"))
+        assert len(read.encode()) <= 4000
+        assert "Ada Quill" in read
+        assert "Tom Quill" in read
 
 
 CROWD = {
@@ -288,8 +304,8 @@ async def test_only_edges_of_who_speaks_with_both_are_asked_for(tmp_path: Path) 
     output = await take(role, model := player(edge=edge(Ada_Nell=5)), PARCEL, user_role="tom", **ALL)
     asked = Counter(pair.replace("\n", " – ") for _, pair in pairs_asked(shown(model, "edge")))
     assert asked == {
-        "Ada Quill – Tom Quill": 2,
-        "Ada Quill – Nell": 2,
+        "Ada Quill – Tom Quill": 1,
+        "Ada Quill – Nell": 1,
         "Nell – Tom Quill": 1,
         "Ada Quill – Mr Pike": 1,
         "Mr Pike – Tom Quill": 1,
@@ -306,14 +322,18 @@ async def test_where_the_two_never_speak_no_edge_is_asked_for(tmp_path: Path, us
     assert (relations(output)["clique"], relations(output)["unscored"]) == ([], 0)
 
 
-async def test_an_edge_weighs_the_highest_of_its_dialogues(role: Role) -> None:
-    def score(text: str) -> str:
-        of_net = "I mended the net." in text
-        return reasoned(4 if of_net else 1, "over a net" if of_net else "at table")
-
-    output = await take(role, player(edge=score), PARCEL, user_role="Nell")
+async def test_where_an_earlier_version_has_scored_each_dialogue_the_highest_counts_and_nothing_is_asked(
+    role: Role,
+) -> None:
+    await take(role, player(), PARCEL)
+    index = role.index(DIALOGUE_KIND)
+    (edge,) = [one for one in edges_of(index.open().dialogues) if one.pair == ("Ada Quill", "Nell")]
+    each = {edge_key(DialogueEdge(edge.pair, (one,)), role.card): one.scene for one in edge.dialogues}
+    index.builder.keep({key: {"score": 4.0 if scene == "net" else 1.0, "reason": scene} for key, scene in each.items()})
+    output = await take(role, model := player(), PARCEL, user_role="Nell")
     (found,) = [one for one in relations(output)["edges"] if one["roles"] == ["Ada Quill", "Nell"]]
-    assert (found["score"], found["reason"], len(found["dialogues"])) == (4.0, "over a net", 2)
+    assert (found["score"], found["reason"], len(found["dialogues"])) == (4.0, "net", 2)
+    assert "Ada Quill\nNell" not in [pair for _, pair in pairs_asked(shown(model, "edge"))]
 
 
 @pytest.mark.parametrize("answer", ["Hm.", reasoned(7), ModelTimeout("It took too long.")])
@@ -322,7 +342,7 @@ async def test_an_edge_whose_score_cannot_be_had_is_there_and_weighs_nothing(
 ) -> None:
     output = await take(role, model := player(edge=answer), PARCEL, user_role="tom")
     found = relations(output)
-    assert found["unscored"] == 5
+    assert found["unscored"] == 3
     assert found["clique"] == ["Ada Quill", "Nell", "Tom Quill"]
     assert [(one["score"], one["reason"]) for one in found["edges"]] == [(None, "")] * 3
     assert counted(model)["reply"] == 1
@@ -383,7 +403,7 @@ async def test_a_record_is_of_the_cliques_dialogues_nearest_to_the_conversation(
 
 async def test_without_verification_no_draft_is_verified(role: Role) -> None:
     output = await take(role, model := player(), PARCEL, user_role="tom", verify=False)
-    assert counted(model) == {"edge": 5, "record": 1, "reply": 1}
+    assert counted(model) == {"edge": 3, "record": 1, "reply": 1}
     assert not {"drafts", "verification"} & set(output["evidence"])
     assert output["messages"][-1].text == "I keep the light."
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def edges_asked(model: ScriptedChatModel) -> list[str]:
 
 async def test_a_second_turn_asks_about_no_edge_again(role: Role) -> None:
     await take(role, model := player(), PARCEL, PARCEL, user_role="tom", **WHOLE)
-    assert counted(model) == {"edge": 5, "record": 1, "reply": 2, "line": 2}
+    assert counted(model) == {"edge": 3, "record": 1, "reply": 2, "line": 2}
 
 
 async def test_another_conversation_asks_only_what_none_has_asked(role: Role) -> None:
@@ -84,7 +85,7 @@ async def index(role: Role, model: ScriptedChatModel, **given: Any) -> Any:
 
 async def test_what_indexing_has_scored_no_turn_asks_about(role: Role) -> None:
     report = await index(role, model := player(), scores=True)
-    assert (report["edges"], report["scored"], counted(model)) == (8, 8, {"edge": 8})
+    assert (report["relations"], report["scored"], counted(model)) == (6, 6, {"edge": 6})
     await take(role, model := player(), PARCEL, user_role="tom", recalled_dialogues=7)
     assert counted(model) == {"record": 1, "reply": 1, "line": 1}
 
@@ -95,8 +96,8 @@ async def test_what_turns_have_scored_indexing_takes_in_and_does_not_ask_about(r
     assert list(kept.glob("*.jsonl"))
     write_memories(role.root, (), dialogue=lines_of({**SCENES, "new": (("Ada Quill", "Fog."), ("Tom Quill", "Ay."))}))
     report = await index(role, model := player(), scores=True)
-    assert (report["edges"], report["scored"], counted(model)) == (9, 9, {"edge": 4})
-    assert not list(kept.glob("*.jsonl"))
+    assert (report["relations"], report["scored"], counted(model)) == (6, 6, {"edge": 4})  # three that none has asked
+    assert len(list(kept.glob("*.jsonl"))) == 1  # with what was asked of Ada and Tom before the new scene
     await take(role, model := player(), PARCEL, user_role="tom", recalled_dialogues=8)
     assert counted(model) == {"record": 1, "reply": 1, "line": 1}
 
@@ -116,17 +117,41 @@ async def test_another_model_does_not_ask_again(role: Role) -> None:
     assert "edge" not in counted(model)
 
 
-async def test_an_edge_whose_score_could_not_be_had_is_asked_about_in_the_next_turn(role: Role) -> None:
+def crowd() -> dict[str, list[tuple[str, str]]]:
+    """Twelve people of whom each two have a word with each other, at dawn and at noon, where Ada hears it."""
+    names = ["Ada Quill", "Tom Quill", *(f"Sailor {at}" for at in range(10))]
+    return {
+        f"{part} of {one} and {other}": [(one, f"{part}?"), (other, "Ay."), ("Ada Quill", "Hm.")]
+        for part in ("dawn", "noon")
+        for one, other in combinations(names, 2)
+    }
+
+
+async def test_in_a_crowd_each_two_are_asked_about_once_with_their_dialogues_together(tmp_path: Path) -> None:
+    role = cast_role(tmp_path, crowd())
+    talk = Talk(role, user_role="tom", recalled_dialogues=50, graph_dialogues=300, revision_dialogues=50)
+    unhappy = player(line=scored(1))
+    for text in (PARCEL, SOUP, LAMP):
+        await talk.ask(text, unhappy)
+    asked = pairs_asked(shown(unhappy, "edge"))
+    assert len(asked) == len({pair for _, pair in asked}) == 66
+    assert all("dawn" in dialogues and "noon" in dialogues for dialogues, _ in asked)
+
+
+async def test_an_edge_without_a_score_is_not_asked_about_again_in_its_conversation(role: Role) -> None:
     failing = player(edge=lambda text: "Hm." if "I mended the net." in text else reasoned(4))
     talk = Talk(role, user_role="tom")
     evidence = await talk.ask(PARCEL, failing)
     assert evidence["relations"]["unscored"] == 1
-    (lost,) = [one for one in (await talk.values())["relations"] if one["score"] is None]
+    (lost,) = [one for one in (await talk.values())["relations"] if one["error"]]
     assert "no usable answer" in lost["error"]
     evidence = await talk.ask(SOUP, model := player())
+    assert "edge" not in counted(model)
+    assert evidence["relations"]["unscored"] == 1
+    await take(role, model := player(), PARCEL, user_role="tom")
     assert edges_asked(model) == ["Ada Quill – Nell"]
+    evidence = await talk.ask(LAMP, player())
     assert evidence["relations"]["unscored"] == 0
-    assert {one["error"] for one in (await talk.values())["relations"]} == {""}
 
 
 async def test_scores_that_came_before_a_failure_are_kept(role: Role) -> None:
@@ -134,7 +159,7 @@ async def test_scores_that_came_before_a_failure_are_kept(role: Role) -> None:
     with pytest.raises(ModelUnavailable):
         await take(role, failing, PARCEL, user_role="tom", concurrency=1)
     await take(role, model := player(), PARCEL, user_role="tom")
-    assert edges_asked(model) == ["Ada Quill – Nell"]
+    assert edges_asked(model) == ["Ada Quill – Nell", "Nell – Tom Quill"]
 
 
 async def test_conversations_at_once_keep_all_their_scores(role: Role) -> None:
@@ -232,7 +257,7 @@ async def test_a_turn_that_is_asked_again_makes_its_record_again(role: Role) -> 
     await talk.regenerate()
     assert await talk.records() == ["Record 2"]
     assert (await talk.values())["memory_records"][0]["dialogues"] == before
-    assert counted(model) == {"edge": 7, "record": 2, "reply": 2, "line": 2}
+    assert counted(model) == {"edge": 5, "record": 2, "reply": 2, "line": 2}
 
 
 async def test_a_turn_that_failed_and_is_withdrawn_leaves_no_record(role: Role) -> None:
@@ -431,7 +456,7 @@ async def test_messages_without_ids_are_turns_all_the_same(role: Role) -> None:
     )
     for text in (PARCEL, PARCEL):
         await talk.take_turn(text)
-    assert counted(model) == {"edge": 5, "record": 1, "reply": 2, "line": 2}
+    assert counted(model) == {"edge": 3, "record": 1, "reply": 2, "line": 2}
     first, second = await talk.history()
     assert first.id != second.id
     assert (await talk.values())["memory_records"][0]["turn"] == first.id

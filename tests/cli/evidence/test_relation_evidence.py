@@ -84,7 +84,11 @@ def test_a_clique_is_told_with_scores_and_reasons() -> None:
     [
         ({"clique": []}, "Tom and the role have never spoken with each other: there is no clique."),
         ({"clique": [], "user_role": ""}, "The user is a stranger: nobody in the dialogues is meant"),
-        ({"unscored": 3}, "Edges (two roles in one dialogue) without a score, which weigh nothing: 3."),
+        (
+            {"unscored": 3},
+            "Relations whose score could not be had: 3. They weigh nothing, and are not asked about again in this "
+            "conversation.",
+        ),
     ],
 )
 def test_what_is_missing_in_a_graph_is_said_in_yellow(changed: dict[str, Any], sentence: str) -> None:

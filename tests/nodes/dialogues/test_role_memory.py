@@ -81,7 +81,7 @@ async def test_a_dialogue_makes_no_second_record(role: Role) -> None:
         await talk.ask(text, model)
     told = [dialogue for one in await recorded(talk) for dialogue in one["dialogues"]]
     assert (len(told), len(set(told))) == (4, 4)  # those of Ada, Mr Pike and Tom with each other
-    assert counted(model) == {"edge": 7, "record": 4, "reply": 6, "line": 6}
+    assert counted(model) == {"edge": 5, "record": 4, "reply": 6, "line": 6}
     assert memory(model) == "\n\n".join(f"Record {n}" for n in range(1, 5))
 
 
