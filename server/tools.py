@@ -14,7 +14,7 @@ from dramaturg.conversations.opening import open_conversation
 from dramaturg.nodes.dialogues.cast import cast_of
 from dramaturg.nodes.dialogues.index import edges_of, score_of
 from dramaturg.nodes.dialogues.relations import clique_of, relation, shown
-from dramaturg.nodes.dialogues.role_memory import of_user
+from dramaturg.nodes.dialogues.role_memory import of_user, records_in
 from dramaturg.nodes.reply import joined
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.nodes.turn import question_in
@@ -173,7 +173,7 @@ class Relations(Tool):
         records = []
         if self.thread:
             talk = await rooms.conversation(model, context, self.thread)
-            records = [one["text"] for one in of_user((await talk.values()).get("memory_records", []), cast)]
+            records = [one["text"] for one in of_user(records_in(await talk.values()), cast)]
         return {
             "role": cast.card.name,
             "person": cast.user.known_as,

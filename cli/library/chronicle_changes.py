@@ -11,7 +11,7 @@ from dramaturg.cli.library.chronicle import KnownChronicle, chosen_numbers
 from dramaturg.cli.options import command_line, context_for
 from dramaturg.cli.output import print_json, screen, table_of
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.nodes.identity.chronicle import IdentityChange
+from dramaturg.nodes.identity.chronicle import IdentityChange, changes_in
 from dramaturg.stores.documents.chronicle_changes import Replacement, unwritten, write_replacements
 from dramaturg.stores.documents.forms import CHRONICLE, Triple
 
@@ -49,7 +49,7 @@ async def changes_of(known: KnownChronicle, thread: str, library: Any) -> list[R
             raise ValueError(
                 f"There is no conversation {thread!r} with {known.role.id}: see `dramaturg conversations`."
             )
-        found = (await talk.values()).get("identity_changes") or []
+        found = changes_in(await talk.values())
     today = datetime.now(UTC).astimezone().date().isoformat()
     return [replacement(one, thread, today) for one in found if one["role"] == known.role.id]
 

@@ -1,7 +1,7 @@
 """Which dialogues a conversation brings back, and when it is revised which more (DRMR 3.2 and 3.3, Equation 1)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -13,6 +13,7 @@ from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
 from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of, one_sided
 from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
@@ -144,7 +145,7 @@ async def recalled(
         "added": len(brought),
         "relating": getattr(run.settings, "role_memory", False),  # RoleGPT has none
         "memory_limit": None,
-        "known_dialogues": known_now(state.get("known_dialogues", []), brought, near, run.settings.graph_dialogues),
+        "known_dialogues": known_now(known_in(state), brought, near, run.settings.graph_dialogues),
         "evidence": {"dialogues": shown, **warning},
     }
 
@@ -158,7 +159,7 @@ async def recall_more(state: DialogueRecallState, runtime: Runtime[Any]) -> dict
     """
     run = await open_run(runtime, DialogueRevisionSettings)
     context, model, cast = run.settings, await run.embedder(), await cast_of(run, state.get("dialogues_version"))
-    before, known = state["dialogues"], state.get("known_dialogues", [])
+    before, known = state["dialogues"], known_in(state)
     held = {one["dialogue"] for one in (*before, *(known if context.role_memory else []))}
     understood = await make_self_contained(state, runtime)
     near = await ranked(cast, model, understood["standalone"])
@@ -241,6 +242,11 @@ def as_recalled(found: RankedDialogues, revision: int) -> list[RecalledDialogue]
         {"dialogue": dialogue.id, "similarity": round(similarity, DIGITS), "revision": revision}
         for dialogue, similarity in found
     ]
+
+
+def known_in(state: Mapping[str, Any]) -> list[KnownDialogue]:
+    """The dialogues in the graph of a state."""
+    return entries(state, "known_dialogues", KnownDialogue, similarity=0.0)
 
 
 def known_now(

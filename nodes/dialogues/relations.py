@@ -15,7 +15,8 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.asking import progress
 from dramaturg.nodes.dialogues.cast import Cast, cast_of
 from dramaturg.nodes.dialogues.index import DialogueEdge, EdgeScoring, ask_scores, edge_key, edges_of, score_of
-from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings
+from dramaturg.nodes.dialogues.recall import DialogueRecallState, DialogueRevisionSettings, known_in
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.judgement import Appraisal, AppraisalSettings
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore, Graph, Pair
@@ -66,10 +67,11 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     cast = await cast_of(run, state.get("dialogues_version"))
     index, card = run.role.index(DIALOGUE_KIND), cast.card
     known = await asyncio.to_thread(index.builder.known_here)
-    found = edges_of(cast.store.get(one["dialogue"]) for one in state.get("known_dialogues", []))
+    found = edges_of(cast.store.get(one["dialogue"]) for one in known_in(state))
     of_all = await asyncio.to_thread(whole_edges, cast.store)
     whole = {edge.pair: of_all[edge.pair] for edge in found}
-    errors = {tuple(one["roles"]): one["error"] for one in state.get("relations", []) if one["error"]}
+    before = entries(state, "relations", RoleRelation, score=None, reason="", dialogues=[], error="")
+    errors = {tuple(one["roles"]): one["error"] for one in before if one["error"]}
     near = roles_near([*whole], cast.user.speaker, card.name)
     left = {
         edge_key(edge, card): edge

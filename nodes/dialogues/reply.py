@@ -13,7 +13,7 @@ from dramaturg.nodes.dialogues.recall import (
     DialogueRevisionSettings,
     RecalledDialogue,
 )
-from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user
+from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_in
 from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, spoken
@@ -74,7 +74,7 @@ async def relation_grounds(run: Run[DialogueRevisionSettings], state: RoleMemory
     """What a reply can rest on here: "other", who the user is, and "records" of the role memory, or "dialogues"."""
     cast = await cast_of(run, state.get("dialogues_version"))
     if run.settings.role_memory:
-        found = {"records": [one["text"] for one in of_user(state.get("memory_records", []), cast)]}
+        found = {"records": [one["text"] for one in of_user(records_in(state), cast)]}
     else:
         found = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
     shown = ("dialogues", "relations", "records")

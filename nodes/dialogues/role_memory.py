@@ -1,6 +1,6 @@
 """The role memory M (DRMR 3.2): what a role remembers of how it stands to the user's role, record by record."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.runtime import Runtime
@@ -17,10 +17,12 @@ from dramaturg.nodes.dialogues.recall import (
     as_recalled,
     conversation_text,
     dialogue_evidence,
+    known_in,
     ranked,
 )
 from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
 from dramaturg.nodes.drafts import DraftState, drafts_of
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import Run, needs, open_run
@@ -91,7 +93,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     """
     run = await open_run(runtime, RoleMemorySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    records = state.get("memory_records", [])
+    records = records_in(state)
     limit: MemoryLimit = {"role": cast.role.id, "user_role": cast.user.known_as, "length": run.settings.memory_length}
     found, read_on = await events_of(run, state, cast)
     if not found:
@@ -133,7 +135,7 @@ async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: 
     tell of.
     """
     clique, role = {*state["clique"]}, cast.card.name
-    told = {dialogue for record in of_user(state.get("memory_records", []), cast) for dialogue in record["dialogues"]}
+    told = {dialogue for record in of_user(records_in(state), cast) for dialogue in record["dialogues"]}
 
     def unread(near: RankedDialogues) -> RankedDialogues:
         found = [one for one in near if one[0].id not in told]
@@ -143,7 +145,7 @@ async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: 
             found = [one for one in found if role in one[0].speakers]
         return found[: run.settings.memory_dialogues]
 
-    known = sorted(state.get("known_dialogues", []), key=lambda one: -one["similarity"])
+    known = sorted(known_in(state), key=lambda one: -one["similarity"])
     events = unread([(cast.store.get(one["dialogue"]), one["similarity"]) for one in known])
     if events or not drafts_of(state):
         return events, False
@@ -159,7 +161,7 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
     """
     run = await open_run(runtime, RoleMemorySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    records = state.get("memory_records", [])
+    records = records_in(state)
     oldest = too_old(of_user(records, cast), run.settings.memory_length)
     if len(oldest) < 2:
         return {}
@@ -184,8 +186,13 @@ def memory_outcome(state: RoleMemoryState) -> Literal["room", "long"]:
     limit = state.get("memory_limit")
     if not limit:
         return "room"
-    records = records_of(state.get("memory_records", []), limit["role"], limit["user_role"])
+    records = records_of(records_in(state), limit["role"], limit["user_role"])
     return "long" if len(records) > 1 and length_of(records) > limit["length"] else "room"
+
+
+def records_in(state: Mapping[str, Any]) -> list[RoleRecord]:
+    """The records of a state; one that somebody has written there may say nothing of where it is from."""
+    return entries(state, "memory_records", RoleRecord, turn="", dialogues=[])
 
 
 def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:

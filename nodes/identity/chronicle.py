@@ -11,6 +11,7 @@ import yaml
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.identity.perception import DateSettings, PerceptionState, date_of_turn
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run
@@ -133,7 +134,7 @@ async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Ident
             raise RoleError(f"The office {office!r} has no rules: write them into {office}/chronicle.yaml.")
     held, not_held = at_date(chronicle.triples, as_of)
     of_office, not_of_office = at_date(rules.triples if rules else (), as_of)
-    changes = [one for one in state.get("identity_changes") or [] if one["role"] == role.id]
+    changes = [one for one in changes_in(state) if one["role"] == role.id]
     return Identity(
         role=role,
         name=role.card.name,
@@ -152,6 +153,21 @@ def at_date(triples: Iterable[Triple], as_of: str) -> tuple[list[Triple], list[T
     for one in triples:
         (held if one.holds_at(as_of) else not_held).append(one)
     return held, not_held
+
+
+class _Change(TypedDict):
+    """What must be in a change for an identity to be read."""
+
+    role: str
+    triple: Triple
+    replaces: Triple | None
+    replaces_too: NotRequired[Triple | None]
+    approved: bool | None
+
+
+def changes_in(state: Mapping[str, Any]) -> list[IdentityChange]:
+    """The changes of a conversation; one that somebody has written there may have a role and a triple alone."""
+    return entries(state, "identity_changes", _Change, replaces=None, approved=None)
 
 
 async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) -> Identity:

@@ -1,7 +1,7 @@
 """Episodic memory M and working memory WM (ID-RAG, Algorithm 1, steps 2 and 3)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from math import nan
@@ -14,6 +14,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, by_rules, needs, open_run, settings
@@ -85,7 +86,7 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
     """
     run = await open_run(runtime, EpisodeSettings)
     shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}
-    own = [one for one in state.get("episodes") or [] if one["id"] not in shown]
+    own = [one for one in episodes_in(state) if one["id"] not in shown]
     stream = [*await asyncio.to_thread(formative_episodes, run.role), *own]
     relevance = await cosines(await run.embedder(), search_text(state), [one["text"] for one in stream])
     ranked = rank_episodes(
@@ -100,6 +101,11 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
         {**stream[at], "salience": round(salience, 4), "similarity": round(relevance[at], 4)} for at, salience in ranked
     ]
     return {"recalled_episodes": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": evidence}}
+
+
+def episodes_in(state: Mapping[str, Any]) -> list[Episode]:
+    """The memories of a conversation; one that somebody has written into its state may have an id and a text alone."""
+    return entries(state, "episodes", Episode, at="", importance=None)
 
 
 def formative_episodes(role: Role) -> list[Episode]:
@@ -228,6 +234,6 @@ async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[s
         "text": "\n".join(f"{name}: {' '.join(text.split())}" for name, text in said),
         "importance": None,
     }
-    kept = [*(one for one in state.get("episodes") or [] if one["id"] != new["id"]), new]
+    kept = [*(one for one in episodes_in(state) if one["id"] != new["id"]), new]
     most = run.settings.kept_episodes
     return {"episodes": kept[-most:] if most else [], "recalled_episodes": []}
