@@ -252,6 +252,8 @@ class _Evidence(TypedDict, total=False):
     mood: _Mood | None
     memories: list[_Memory] | None
     lost_memories: Count
+    memories_left_out: Count
+    episodes_left_out: Count
     memories_without_vector: Count
     relations: _Relations | None
     dialogues: list[_Dialogue] | None

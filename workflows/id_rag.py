@@ -54,7 +54,7 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.wiring import wire_end
 
 
-class IdRagContext(DecisionSettings, EpisodeSettings, UpdateSettings, SummarySettings):
+class IdRagContext(DecisionSettings, UpdateSettings, SummarySettings, EpisodeSettings):
     """Everything that ID-RAG may be told."""
 
 

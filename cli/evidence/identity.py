@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Column
 from rich.text import Text
 
+from dramaturg.cli.evidence.memories import no_room
 from dramaturg.cli.output import decimal, excerpt, one_line, table_of
 
 Found = Mapping[str, Any]
@@ -24,6 +25,8 @@ def identity_views(evidence: Found) -> Iterable[RenderableType]:
     """The tables that this evidence has something for; none where a method looks up no identity."""
     if "episodes" in evidence:
         yield episodes_view(evidence["episodes"] or [])
+        if left_out := evidence.get("episodes_left_out"):
+            yield Text(no_room(left_out), style="yellow")
     if error := evidence.get("identity_query_error"):
         why = f"No query could be made, so the identity was searched by similarity: {one_line(error)}"
         yield Text(why, style="yellow")

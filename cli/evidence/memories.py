@@ -18,12 +18,19 @@ def memory_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
     """The tables that this evidence has something for; none where the method recalls no memories."""
     views = {"mood": mood_view, "memories": memories_view}
     shown = [view(evidence) for name, view in views.items() if name in evidence]
+    if left_out := evidence.get("memories_left_out"):
+        shown.append(Text(no_room(left_out), style="yellow"))
     if lost := evidence.get("lost_memories"):
         shown.append(Text(f"Memories of this conversation that are gone or cannot be read: {lost}.", style="yellow"))
     if without := evidence.get("memories_without_vector"):
         told = f"Memories that the embedding model gave no vector: {without}; indexing names them."
         shown.append(Text(told, style="yellow"))
     return shown
+
+
+def no_room(left_out: int) -> str:
+    """That memories were recalled for which the prompt has no room."""
+    return f"Memories that found no room (recalled_tokens): {left_out}."
 
 
 def mood_view(evidence: Mapping[str, Any]) -> RenderableType:

@@ -18,10 +18,13 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, make_self_contained
-from dramaturg.nodes.turn import StandaloneState, asked_as
+from dramaturg.nodes.text.recalled import excerpt, passages_near, passages_of
+from dramaturg.nodes.turn import StandaloneState, asked_as, clipped
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
+from dramaturg.stores.index.vectors import unit_rows
 
 DIGITS = 6  # of a similarity
+SHOWN = 20_000  # bytes of a dialogue in the evidence
 QUERY = 1000  # characters of the conversation, its last: embedding models read the beginning of a text only
 
 
@@ -260,9 +263,30 @@ def known_now(
     return [{"dialogue": one, "similarity": round(similarity[one], DIGITS)} for one in kept]
 
 
+async def dialogue_texts(run: Run[DialogueSettings], dialogues: Sequence[StoredDialogue], said: str) -> list[str]:
+    """Dialogues as a model reads them: of one that is longer than they may be, for a line of it is, the passages.
+
+    Args:
+        run: of settings that say how long they may be.
+        dialogues: in any order.
+        said: what the passages that are shown are near to.
+
+    Raises:
+        ModelError, ValueError: passages cannot be embedded.
+    """
+    texts = [one.text for one in dialogues]
+    long = [one for one in texts if len(one) > run.settings.dialogue_length and passages_of(one) != (one,)]
+    if not long:
+        return texts
+    model = await run.embedder()
+    near = await passages_near(model, unit_rows([await model.query(said)])[0], long)
+    return [excerpt(one, near) if one in long else one for one in texts]
+
+
 def dialogue_evidence(brought: Sequence[RecalledDialogue], store: DialogueStore) -> list[dict[str, Any]]:
     """Dialogues, as the evidence of a reply shows them: where each is written, who speaks, and what is said."""
     found = ((one, store.get(one["dialogue"])) for one in brought)
     return [
-        {**one, "scene": of.scene, "source": of.source, "speakers": of.speakers, "text": of.text} for one, of in found
+        {**one, "scene": of.scene, "source": of.source, "speakers": of.speakers, "text": clipped(of.text, SHOWN)}
+        for one, of in found
     ]

@@ -1,6 +1,5 @@
 """The reply of DRMR from the role memory, or from dialogues as they are (3.3, Equation 5; the baseline RoleGPT)."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from langgraph.runtime import Runtime
@@ -11,7 +10,7 @@ from dramaturg.nodes.dialogues.recall import (
     DialogueRecallSettings,
     DialogueRecallState,
     DialogueRevisionSettings,
-    RecalledDialogue,
+    dialogue_texts,
 )
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_in
 from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
@@ -76,7 +75,7 @@ async def relation_grounds(run: Run[DialogueRevisionSettings], state: RoleMemory
     if run.settings.role_memory:
         found = {"records": [one["text"] for one in of_user(records_in(state), cast)]}
     else:
-        found = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
+        found = {"dialogues": await recalled_texts(run, state, cast.store)}
     shown = ("dialogues", "relations", "records")
     return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.known_as, shown=shown)
 
@@ -117,12 +116,14 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[An
     """
     run = await open_run(runtime, DialogueReplySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    texts = {"dialogues": dialogue_texts(state["dialogues"], cast.store)}
+    texts = {"dialogues": await recalled_texts(run, state, cast.store)}
     grounds, empty = grounds_of(state, texts, asker=cast.user.known_as), {"other": "", "dialogues": ""}
     reply, slips = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
     return {"messages": [reply], "evidence": slips, "usage": {"respond_from_dialogues": run.usage}}
 
 
-def dialogue_texts(dialogues: Sequence[RecalledDialogue], store: DialogueStore) -> list[str]:
-    """Dialogues as a model reads them."""
-    return [store.get(one["dialogue"]).text for one in dialogues]
+async def recalled_texts(
+    run: Run[DialogueRecallSettings], state: DialogueRecallState, store: DialogueStore
+) -> list[str]:
+    """The dialogues of a turn as a model reads them."""
+    return await dialogue_texts(run, [store.get(one["dialogue"]) for one in state["dialogues"]], state["question"])

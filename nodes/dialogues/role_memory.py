@@ -17,6 +17,7 @@ from dramaturg.nodes.dialogues.recall import (
     as_recalled,
     conversation_text,
     dialogue_evidence,
+    dialogue_texts,
     known_in,
     ranked,
 )
@@ -101,7 +102,8 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     events = [dialogue for dialogue, _ in found]
     card, user = cast.card, cast.user
     (bond,) = run.prompt("met" if state["clique"] else "never_met").messages(role=card.name, user=user.name)
-    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(one.text for one in events)}
+    texts = await dialogue_texts(run, events, state["question"])
+    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(texts)}
     messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:
         written = await extract(run.chat, messages, WrittenRecord, temperature=run.settings.temperature)

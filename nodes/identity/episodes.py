@@ -17,10 +17,11 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.edited import entries
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.run import RoleContext, by_rules, needs, open_run, settings
-from dramaturg.nodes.text.similarity import cosines
+from dramaturg.nodes.run import by_rules, needs, open_run, settings
+from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
+from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
 
 DECAY = 0.995  # of recency, an hour
@@ -28,7 +29,7 @@ DECAY = 0.995  # of recency, an hour
 Floats = NDArray[np.float64]
 
 
-class EpisodeSettings(RoleContext):
+class EpisodeSettings(RecalledSettings):
     """Which memories come back, how many are kept, and what else a working memory holds."""
 
     recalled_episodes: Open[int] = Field(
@@ -80,15 +81,20 @@ class EpisodeState(PerceptionState):
 
 @needs(question="read_turn", percept="perceive")
 async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Recall the most salient memories, R = σ(M, o), in the order in which they happened.
+    """Recall the most salient memories, R = σ(M, o), in the order in which they happened, as many as there is room for.
 
-    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, are not recalled.
+    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, are not recalled. A long
+    one is as relevant as its nearest passage, and such passages are shown of it.
     """
     run = await open_run(runtime, EpisodeSettings)
     shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}
     own = [one for one in episodes_in(state) if one["id"] not in shown]
     stream = [*await asyncio.to_thread(formative_episodes, run.role), *own]
-    relevance = await cosines(await run.embedder(), search_text(state), [one["text"] for one in stream])
+    near, model = dict[str, float](), await run.embedder()
+    if stream:
+        vector = unit_rows([await model.query(search_text(state))])[0]
+        near = await passages_near(model, vector, [one["text"] for one in stream])
+    relevance = [max(near[one] for one in passages_of(episode["text"])) for episode in stream]
     ranked = rank_episodes(
         relevance,
         ages(stream, parse_time(state["percept"]["now"])),
@@ -96,11 +102,23 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
         k=run.settings.recalled_episodes,
         decay=run.settings.decay,
     )
+    texts = within_recalled([stream[at]["text"] for at, _ in ranked], near, run.settings.recalled_tokens)
+    found = {at: text for (at, _), text in zip(ranked, texts, strict=True) if text is not None}
     runtime.stream_writer({"event": "recalled"})
-    evidence = [
-        {**stream[at], "salience": round(salience, 4), "similarity": round(relevance[at], 4)} for at, salience in ranked
+    episodes = [
+        {
+            **stream[at],
+            "text": found[at],
+            **({"in_part": True} if found[at] != stream[at]["text"] else {}),
+            "salience": round(salience, 4),
+            "similarity": round(relevance[at], 4),
+        }
+        for at, salience in ranked
+        if at in found
     ]
-    return {"recalled_episodes": [stream[at] for at, _ in sorted(ranked)], "evidence": {"episodes": evidence}}
+    left_out = {"episodes_left_out": len(ranked) - len(found)} if len(found) < len(ranked) else {}
+    recalled = [{**stream[at], "text": found[at]} for at in sorted(found)]
+    return {"recalled_episodes": recalled, "evidence": {"episodes": episodes, **left_out}}
 
 
 def episodes_in(state: Mapping[str, Any]) -> list[Episode]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.memories.bank import MemoryBank, Normalize, Strategy
 from dramaturg.nodes.memories.distances import SemanticDistance
@@ -30,6 +31,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.self_contained import in_full
+from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
 from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood
@@ -61,7 +63,7 @@ class StrategySettings(MemorySettings):
     )
 
 
-class MemoryRecallSettings(RememberSettings, StrategySettings):
+class MemoryRecallSettings(RememberSettings, StrategySettings, RecalledSettings):
     """How much is recalled, and how distances are measured."""
 
     recalled: Open[int] = Field(default=10, ge=1, le=100, description="Memories that are recalled (the paper: 10).")
@@ -109,6 +111,8 @@ class MemoryEvidence(Recallable):
     emotional: float | None
     score: float
     emotions: Scores | None
+    in_part: NotRequired[bool]
+    """Whether it is long, and some of its passages are shown."""
 
 
 class QueryState(TurnInput, StandaloneState):
@@ -205,18 +209,40 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
     query = Query(state["query_vector"], mood, run.settings)
     found = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
+    found, left_out = await with_room(found, state["query_vector"], model, run.settings.recalled_tokens)
     without = store.manifest.counts.get(WITHOUT_VECTOR)
     runtime.stream_writer({"event": "recalled", "memories": found})
     evidence = {
         "strategy": query.strategy,
         **({"calm": True} if query.calm else {}),
         "memories": found,
+        **({"memories_left_out": left_out} if left_out else {}),
         **({"lost_memories": lost} if lost else {}),
         **({"memories_without_vector": without} if without else {}),
         **({"warning": store.warning} if store.warning else {}),
     }
     written = {"memories_version": store.version, "recalled_memories": found, "query_vector": []}
     return {**written, "evidence": evidence}
+
+
+async def with_room(
+    found: Sequence[MemoryEvidence], vector: Sequence[float], model: Embedder, tokens: int
+) -> tuple[list[MemoryEvidence], int]:
+    """The memories that there is room for, of long ones the passages nearest to the question; how many are left out.
+
+    Raises:
+        ModelError, ValueError: passages cannot be embedded.
+    """
+    texts = [one["text"] for one in found]
+    long = [text for text in texts if passages_of(text) != (text,)]
+    near = await passages_near(model, np.asarray(vector, np.float32), long)
+    shown = within_recalled(texts, near, tokens)
+    kept: list[MemoryEvidence] = [
+        one if text == one["text"] else {**one, "text": text, "in_part": True}
+        for one, text in zip(found, shown, strict=True)
+        if text is not None
+    ]
+    return kept, len(found) - len(kept)
 
 
 class Query(NamedTuple):

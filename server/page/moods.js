@@ -31,6 +31,7 @@ export function memoryViews(evidence) {
     ]),
     section(t("memories"), [
       found.length ? list(found.map(memory)) : null,
+      evidence.memories_left_out ? h("p", { class: "warning" }, t("no_room", { n: evidence.memories_left_out })) : null,
       evidence.lost_memories ? h("p", { class: "warning" }, t("lost", { n: evidence.lost_memories })) : null,
     ]),
   ];

@@ -513,3 +513,14 @@ async def test_settings_are_bounded(role: Role) -> None:
     for setting, value in {"recalled_dialogues": 0, "revisions": 11, "alpha": 5.1, "user_role": "x" * 201}.items():
         with pytest.raises(ValueError, match=setting):
             context(role, player(), **{setting: value})
+
+
+@pytest.mark.parametrize("memory", [True, False])
+async def test_of_a_line_as_long_as_a_book_the_passages_that_match_are_read(tmp_path: Path, memory: bool) -> None:
+    line = "I counted gulls. " * 2000 + "The parcel from Leith is in the loft. " + "I counted gulls. " * 2000
+    role = cast_role(tmp_path, {"tale": (("Tom Quill", line), ("Ada Quill", "Hm."))})
+    output = await take(role, model := player(), PARCEL, user_role="tom", role_memory=memory)
+    read = shown(model, "record" if memory else "reply")[-1]
+    assert "The parcel from Leith is in the loft." in read
+    assert all(len(call.text) < 10_000 for call in model.calls)
+    assert len(output["evidence"]["dialogues"][0]["text"]) <= 20_000

@@ -35,6 +35,7 @@ export default {
   lost: "Memories that cannot be read: {n}.",
   joy: "joy", acceptance: "acceptance", fear: "fear", surprise: "surprise", sadness: "sadness", disgust: "disgust", anger: "anger", anticipation: "anticipation",
   relations: "Who stands how to whom", clique: "A clique of {n}: {names}; the two who talk are marked.", stranger: "The two have never spoken: there is no clique.",
+  no_room: "Memories that found no room: {n}",
   unscored: "Relations whose score could not be had: {n}. They weigh nothing, and are not asked about again in this conversation.",
   no_score: "no score", dialogues: "What was once said", revision: "brought by revision {n}", records: "New in the role memory",
   identity: "Who the role is", not_held: "Does not hold at {day} ({n}): {triples}", triples: "{n} triples, {how}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",

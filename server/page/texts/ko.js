@@ -35,6 +35,7 @@ export default {
   lost: "읽을 수 없는 기억: {n}.",
   joy: "기쁨", acceptance: "수용", fear: "두려움", surprise: "놀람", sadness: "슬픔", disgust: "혐오", anger: "분노", anticipation: "기대",
   relations: "누가 누구와 어떤 사이인가", clique: "{n}명의 무리: {names}. 이야기하는 두 사람이 표시되어 있습니다.", stranger: "둘은 말한 적이 없습니다. 무리가 없습니다.",
+  no_room: "자리가 없어 빠진 기억: {n}",
   unscored: "점수를 얻지 못한 관계: {n}. 아무 무게도 없으며, 이 대화에서는 다시 묻지 않습니다.",
   no_score: "점수 없음", dialogues: "전에 한 말", revision: "수정 {n}에서 가져옴", records: "역할 기억에 새로 더함",
   identity: "역할은 누구인가", not_held: "{day}에는 해당하지 않음({n}): {triples}", triples: "트리플 {n}개, {how}", how_strategy: "질의로 찾음", how_similarity: "질문과 가장 비슷함", how_all: "연대기 전체", how_inferred: "기억에서 추론",

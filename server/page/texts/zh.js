@@ -35,6 +35,7 @@ export default {
   lost: "无法读取的记忆：{n}。",
   joy: "喜悦", acceptance: "接纳", fear: "恐惧", surprise: "惊讶", sadness: "悲伤", disgust: "厌恶", anger: "愤怒", anticipation: "期待",
   relations: "谁与谁关系如何", clique: "{n} 人的团：{names}；对话的两人已标出。", stranger: "两人从未交谈：没有团。",
+  no_room: "因篇幅未能放入的记忆：{n}",
   unscored: "未能得到评分的关系：{n}。它们不计分量，在这次对话中不再询问。",
   no_score: "没有分数", dialogues: "曾经说过的话", revision: "第 {n} 次修改带来", records: "角色记忆中新增",
   identity: "角色是谁", not_held: "在 {day} 不成立（{n}）：{triples}", triples: "{n} 个三元组，{how}", how_strategy: "由查询找到", how_similarity: "与问题最相近", how_all: "全部年表", how_inferred: "由记忆推断",
