@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import threshold
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.models.questions import decide
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.graph.naming import may_mean, named_in
 from dramaturg.nodes.graph.scoping import (
     PlainName,
@@ -69,7 +70,8 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
     """
     run, question = await open_run(runtime, BoundarySettings), state["standalone"]
     graph = await graph_of_turn(run, state.get("graph_version"))
-    kept = [one for one in state.get("boundaries", []) if one["role"] == run.role.id]
+    declined = entries(state, "boundaries", Boundary, reason="", told=False)
+    kept = [one for one in declined if one["role"] == run.role.id]
     known = {normal_name(one["name"]): one for one in kept if not close_relation(one["name"], run, graph)}
     met = [(one, held_by(one, known.values(), graph)) for one in state["entities"]]
     named = named_in(

@@ -26,6 +26,7 @@ from dramaturg.models.extracted import Extracted, key_name
 from dramaturg.models.loose import is_nothing
 from dramaturg.models.questions import extract
 from dramaturg.nodes.drafts import DraftState, drafted
+from dramaturg.nodes.edited import entries
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.retrieval import (
     GroundedReplySettings,
@@ -307,7 +308,7 @@ async def own_memory(run: Run[Any], state: AttributeState) -> list[Attribute]:
     An attribute stays while what it rests on stands in a passage, be that another one since the documents were edited
     or split again; of one that an earlier version kept, no more than its passage's id is known.
     """
-    memory = [one for one in state.get("role_memory", []) if one["role"] == run.role.id]
+    memory = [one for one in entries(state, "role_memory", Attribute) if one["role"] == run.role.id]
     store = await passages_of(run, state.get("passages_version")) if memory else None
     there = {one.id: one for one in store.passages} if store else {}
     kept = list[Attribute]()
