@@ -111,8 +111,13 @@ class MemoryEvidence(Recallable):
     emotional: float | None
     score: float
     emotions: Scores | None
-    in_part: NotRequired[bool]
-    """Whether it is long, and some of its passages are shown."""
+
+
+class ShownMemory(MemoryEvidence):
+    """A recalled memory that there is room for."""
+
+    in_part: bool
+    """Whether it is long, and its passages nearest to the question stand for it."""
 
 
 class QueryState(TurnInput, StandaloneState):
@@ -125,7 +130,7 @@ class QueryState(TurnInput, StandaloneState):
 
 
 RecalledMemories = Annotated[
-    list[MemoryEvidence], Field(description="The memories that came back; they leave the state with the reply.")
+    list[ShownMemory], Field(description="The memories that came back; they leave the state with the reply.")
 ]
 
 
@@ -208,8 +213,8 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     felt = (state["mood"] or {}).get("emotions")
     mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
     query = Query(state["query_vector"], mood, run.settings)
-    found = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
-    found, left_out = await with_room(found, state["query_vector"], model, run.settings.recalled_tokens)
+    near = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
+    found, left_out = await with_room(near, state["query_vector"], model, run.settings.recalled_tokens)
     without = store.manifest.counts.get(WITHOUT_VECTOR)
     runtime.stream_writer({"event": "recalled", "memories": found})
     evidence = {
@@ -227,7 +232,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
 
 async def with_room(
     found: Sequence[MemoryEvidence], vector: Sequence[float], model: Embedder, tokens: int
-) -> tuple[list[MemoryEvidence], int]:
+) -> tuple[list[ShownMemory], int]:
     """The memories that there is room for, of long ones the passages nearest to the question; how many are left out.
 
     Raises:
@@ -237,8 +242,8 @@ async def with_room(
     long = [text for text in texts if passages_of(text) != (text,)]
     near = await passages_near(model, np.asarray(vector, np.float32), long)
     shown = within_recalled(texts, near, tokens)
-    kept: list[MemoryEvidence] = [
-        one if text == one["text"] else {**one, "text": text, "in_part": True}
+    kept: list[ShownMemory] = [
+        {**one, "text": text, "in_part": text != one["text"]}
         for one, text in zip(found, shown, strict=True)
         if text is not None
     ]

@@ -105,7 +105,7 @@ def _is_over(triple: Triple, since: str) -> bool:
 
 def _rewritten(text: str, before: Sequence[Triple], after: Sequence[Triple | None]) -> str:
     """The text with what has changed of its triples, from the last to the first: places before a change stay."""
-    root = yaml.compose(text, yaml.SafeLoader)
+    root: Any = yaml.compose(text, yaml.SafeLoader)
     items = next(value.value for key, value in root.value if key.value == "triples")
     for item, old, new in reversed(list(zip(items, before, after, strict=True))):
         if new is None:
@@ -122,7 +122,7 @@ def _without(text: str, item: yaml.Node) -> str:
     return text[: text.rfind("\n", 0, dash) + 1] + text[end_of(text, item) :]
 
 
-def _with_fields(text: str, item: yaml.Node, fields: Mapping[str, Any]) -> str:
+def _with_fields(text: str, item: Any, fields: Mapping[str, Any]) -> str:
     """The text where some fields of an item have other values."""
     for name, value in fields.items():
         told = yaml.safe_dump(value).removesuffix("\n").removesuffix("\n...")

@@ -156,6 +156,7 @@ async def test_each_memory_has_its_distances_its_mood_and_its_place(own: Path) -
     del storm["semantic"], storm["score"]
     assert storm.pop("emotional") == pytest.approx(0, abs=1e-9)
     assert storm == {
+        "in_part": False,
         "memory": open_role("ada", own).index(MEMORY_KIND).open().memories[1 + 1].id,
         "text": MEMORIES[0]["text"],
         "source": "memories.jsonl:1",
