@@ -29,13 +29,14 @@ class RelationSettings(DialogueRevisionSettings, AppraisalSettings):
 class RoleRelation(TypedDict):
     """An edge: two roles who speak with each other, with the dialogues of the conversation in which they do.
 
-    Without a score, `error` says why it could not be had; it is empty where nobody needed it.
+    Without a score, `error` says why it could not be had; it is empty where nobody needed it. An earlier version had an
+    edge for each dialogue, which is none of `dialogues`: the next turn makes the relations anew.
     """
 
     roles: list[str]
     score: float | None
     reason: str
-    dialogues: list[str]
+    dialogues: NotRequired[list[str]]
     error: str
 
 
@@ -71,7 +72,7 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     of_all = await asyncio.to_thread(whole_edges, cast.store)
     whole = {edge.pair: of_all[edge.pair] for edge in found}
     before = entries(state, "relations", RoleRelation, score=None, reason="", dialogues=[], error="")
-    errors = {tuple(one["roles"]): one["error"] for one in before if one["error"]}
+    errors = {tuple(one["roles"]): one["error"] for one in before if one["error"] and one["dialogues"]}
     near = roles_near([*whole], cast.user.speaker, card.name)
     left = {
         edge_key(edge, card): edge

@@ -267,8 +267,10 @@ def test_memories_come_back_with_their_moods_and_pins(run: Run) -> None:
 
 
 def test_relations_keep_their_scores(run: Run, stub: Endpoint) -> None:
-    relations = json.loads(run("relations", "ada", "--json"))
-    assert relations == expected("relations")
+    relations, earlier = json.loads(run("relations", "ada", "--json")), expected("relations")
+    for one in (dialogue for pair in earlier["relations"] for dialogue in pair["dialogues"]):
+        del one["score"], one["reason"]  # each dialogue had its own; the highest counts
+    assert relations == earlier
     assert stub.asked == []
 
 
