@@ -30,7 +30,7 @@ class RoleRelation(TypedDict):
     """An edge: two roles who speak with each other, with the dialogues of the conversation in which they do.
 
     Without a score, `error` says why it could not be had; it is empty where nobody needed it. An earlier version had an
-    edge for each dialogue, which is none of `dialogues`: the next turn makes the relations anew.
+    edge for each dialogue, which is none of `dialogues`: the next turn makes the relations again.
     """
 
     roles: list[str]
