@@ -5,11 +5,12 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from pydantic import Field
 
-from dramaturg.nodes.dialogues.cast import cast_of
+from dramaturg.nodes.dialogues.cast import Cast, cast_of
 from dramaturg.nodes.dialogues.recall import (
     DialogueRecallSettings,
     DialogueRecallState,
     DialogueRevisionSettings,
+    conversation_text,
     dialogue_texts,
 )
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_in
@@ -19,7 +20,6 @@ from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings
-from dramaturg.stores.index.dialogues import DialogueStore
 
 __all__ = ["draft_related", "ground_relations", "relation_grounds", "respond_from_dialogues"]
 
@@ -75,7 +75,7 @@ async def relation_grounds(run: Run[DialogueRevisionSettings], state: RoleMemory
     if run.settings.role_memory:
         found = {"records": [one["text"] for one in of_user(records_in(state), cast)]}
     else:
-        found = {"dialogues": await recalled_texts(run, state, cast.store)}
+        found = {"dialogues": await recalled_texts(run, state, cast)}
     shown = ("dialogues", "relations", "records")
     return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.known_as, shown=shown)
 
@@ -116,14 +116,13 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[An
     """
     run = await open_run(runtime, DialogueReplySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    texts = {"dialogues": await recalled_texts(run, state, cast.store)}
+    texts = {"dialogues": await recalled_texts(run, state, cast)}
     grounds, empty = grounds_of(state, texts, asker=cast.user.known_as), {"other": "", "dialogues": ""}
     reply, slips = await spoken(run, state, "respond_from_dialogues", grounds, data=empty, user=cast.user.name)
     return {"messages": [reply], "evidence": slips, "usage": {"respond_from_dialogues": run.usage}}
 
 
-async def recalled_texts(
-    run: Run[DialogueRecallSettings], state: DialogueRecallState, store: DialogueStore
-) -> list[str]:
+async def recalled_texts(run: Run[DialogueRecallSettings], state: DialogueRecallState, cast: Cast) -> list[str]:
     """The dialogues of a turn as a model reads them."""
-    return await dialogue_texts(run, [store.get(one["dialogue"]) for one in state["dialogues"]], state["question"])
+    found = [cast.store.get(one["dialogue"]) for one in state["dialogues"]]
+    return await dialogue_texts(run, found, conversation_text(state["messages"], cast))

@@ -102,7 +102,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     events = [dialogue for dialogue, _ in found]
     card, user = cast.card, cast.user
     (bond,) = run.prompt("met" if state["clique"] else "never_met").messages(role=card.name, user=user.name)
-    texts = await dialogue_texts(run, events, state["question"])
+    texts = await dialogue_texts(run, events, conversation_text(state["messages"], cast))
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(texts)}
     messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:

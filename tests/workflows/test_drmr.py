@@ -518,7 +518,7 @@ async def test_settings_are_bounded(role: Role) -> None:
 @pytest.mark.parametrize("memory", [True, False])
 async def test_of_a_line_as_long_as_a_book_the_passages_that_match_are_read(tmp_path: Path, memory: bool) -> None:
     line = "I counted gulls. " * 2000 + "The parcel from Leith is in the loft. " + "I counted gulls. " * 2000
-    role = cast_role(tmp_path, {"tale": (("Tom Quill", line), ("Ada Quill", "Hm."))})
+    role = cast_role(tmp_path, {"tale": (("Ada Quill", line), ("Tom Quill", "Hm."))})
     output = await take(role, model := player(), PARCEL, user_role="tom", role_memory=memory)
     read = shown(model, "record" if memory else "reply")[-1]
     assert "The parcel from Leith is in the loft." in read
