@@ -259,6 +259,7 @@ class _Evidence(TypedDict, total=False):
     dialogues: list[_Dialogue] | None
     records: list[_Record] | None
     condensed: _Record | None
+    talk_records: list[_Record] | None
     drafts: list[_Draft] | None
     verification: _Outcome | None
     episodes: list[_Episode] | None

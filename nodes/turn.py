@@ -195,6 +195,15 @@ def leaving(messages: list[AnyMessage], most: int) -> list[AnyMessage]:
     return messages[: len(messages) - len(kept)]
 
 
+def leaving_window(messages: list[AnyMessage], own: SummarySettings) -> list[AnyMessage]:
+    """The messages that leave after a turn for which the window has no room.
+
+    Half of the window leaves, so that the model is not asked in every turn; only what is over where it is not asked. A
+    window of 2 or 3 keeps the last question and its reply.
+    """
+    return leaving(messages, max(2, own.window // 2) if own.summary_tokens else own.window)
+
+
 def removals(messages: list[AnyMessage]) -> list[BaseMessage]:
     """What a node returns to take messages out of the state."""
     return [RemoveMessage(id=str(message.id)) for message in messages]
@@ -219,10 +228,7 @@ async def summarize(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any
     """
     run = await open_run(runtime, SummarySettings)
     tokens = run.settings.summary_tokens
-    # Half of the window leaves, so that the model is not asked in every turn; only what is over where it is not asked.
-    # A window of 2 or 3 keeps the last question and its reply.
-    most = max(2, run.settings.window // 2) if tokens else run.settings.window
-    folded = leaving(state["messages"], most)
+    folded = leaving_window(state["messages"], run.settings)
     written: dict[str, Any] = {"messages": removals(folded)}
     if not tokens:
         return {**written, "summary": ""}

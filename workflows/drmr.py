@@ -32,19 +32,22 @@ from dramaturg.nodes.dialogues.reply import (
 from dramaturg.nodes.dialogues.role_memory import (
     MemoryRecords,
     RoleMemoryState,
+    TalkRecordSettings,
     build_memory,
     condense_memory,
     memory_outcome,
+    record_talk,
+    talk_outcome,
 )
 from dramaturg.nodes.drafts import speak
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
-from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
+from dramaturg.nodes.turn import SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.drmr_index import graph as drmr_index
 from dramaturg.workflows.wiring import wire_beginning, wire_drafts, wire_end, wire_index
 
 
-class DrmrContext(DialogueIndexSettings, RelatedReplySettings, SummarySettings):
+class DrmrContext(DialogueIndexSettings, RelatedReplySettings, TalkRecordSettings):
     """Everything that DRMR may be told."""
 
 
@@ -108,7 +111,11 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
         {"relate": "score_edges", "as they are": "draft", "read on": "find_clique", "nothing more": "tell_why"},
     )
     builder.add_conditional_edges("tell_why", telling_outcome, {"told": "draft", "nothing new": "speak"})
-    builder.add_conditional_edges("speak", memory_outcome, {"room": END, "long": "condense_memory"})
+    builder.add_node(record_talk)
+    builder.add_conditional_edges(
+        "speak", talk_outcome, {"room": END, "full": "record_talk", "long": "condense_memory"}
+    )
+    builder.add_conditional_edges("record_talk", memory_outcome, {"room": END, "long": "condense_memory"})
     builder.add_edge("condense_memory", END)
     wire_end(builder, "speak")
     return builder

@@ -11,7 +11,13 @@ from langgraph.types import Overwrite
 from pydantic import BeforeValidator, Field
 
 from dramaturg.nodes.dialogues.cast import UserRoleSettings
-from dramaturg.nodes.dialogues.role_memory import RoleMemoryState, condense_memory, memory_outcome
+from dramaturg.nodes.dialogues.role_memory import (
+    RoleMemoryState,
+    condense_memory,
+    memory_outcome,
+    record_talk,
+    talk_outcome,
+)
 from dramaturg.nodes.drafts import STEPS, Checkers, GroundedDraftSettings, draft_from_grounds, next_step, revise, speak
 from dramaturg.nodes.identity.decision import DecisionState, decline
 from dramaturg.nodes.identity.episodes import remember_episode
@@ -135,11 +141,11 @@ def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
 
 
 def settings_of(name: Part) -> Callable[[EnsembleContext], RoleContext]:
-    """What gives the settings of a part from those of the ensemble: who the user is, and how far back is understood."""
+    """What gives the settings of a part from those of the ensemble: who the user is, and what is known of the talk."""
 
     def own(context: EnsembleContext) -> RoleContext:
         given: RoleContext = getattr(context, name)
-        fields, known = type(given).model_fields, ("user_role", "recent")
+        fields, known = type(given).model_fields, ("user_role", "recent", "window", "summary_tokens")
         return given.model_copy(update={field: getattr(context, field) for field in known if field in fields})
 
     return own
@@ -172,8 +178,8 @@ def keeping_outcomes(state: EnsembleState) -> Sequence[str]:
     parts, kept = state["taking_part"], list[str]()
     if "memories" in parts:
         kept.append("remember")
-    if "relations" in parts and memory_outcome(state) == "long":
-        kept.append("condense")
+    if "relations" in parts and (record := talk_outcome(state)) != "room":
+        kept.append("record talk" if record == "full" else "condense")
     if "identity" in parts:
         kept.append("remember episode")
     if window_outcome(state) == "full":
@@ -199,6 +205,7 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_node(decline)
     builder.add_node(speak)
     builder.add_node("remember", part(remember, settings_of("memories")))
+    builder.add_node("record_talk", part(record_talk, settings_of("relations")))
     builder.add_node("condense_memory", part(condense_memory, settings_of("relations")))
     builder.add_node("remember_episode", part(remember_episode, settings_of("identity")))
     builder.add_node("reflect", part(reflect, settings_of("identity")))
@@ -216,11 +223,13 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_edge("revise", "draft")
     kept: dict[Hashable, str] = {
         "remember": "remember",
+        "record talk": "record_talk",
         "condense": "condense_memory",
         "remember episode": "remember_episode",
     }
     for said in ("speak", "decline"):
         builder.add_conditional_edges(said, keeping_outcomes, {**kept, "summarize": "summarize", "nothing": END})
+    builder.add_conditional_edges("record_talk", memory_outcome, {"room": END, "long": "condense_memory"})
     builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})
     builder.add_edge("reflect", "approve")
     builder.add_edge("approve", "update_identity")

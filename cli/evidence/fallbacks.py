@@ -29,6 +29,7 @@ GONE = {
     "relations": Gone("relations have no score"),
     "memory": Gone("nothing new was put into the role memory", "role_memory=false"),
     "condense": Gone("the oldest of the role memory did not become one", "role_memory=false"),
+    "talk record": Gone("what was said did not become a part of the role memory", "talk_records=false"),
     "identity query": Gone("the identity was searched by similarity", "identity_retrieval=embedding"),
     "attempts": Gone("a draft was let through unchecked", "gate=false"),
     "reflection": Gone("whether the role has changed is not known", "update=false"),

@@ -87,6 +87,12 @@ def record_views(evidence: Found) -> Iterable[RenderableType]:
         yield Text.assemble(title, str(record.get("text") or ""))
     if error := evidence.get("memory_error"):
         yield Text(f"Nothing new could be put into the role memory: {one_line(error)}", style="yellow")
+    for talked in evidence.get("talk_records") or []:
+        number = len(talked.get("dialogues") or [])
+        title = (f"New in the role memory, from {number} turn{'s' * (number != 1)} of this conversation: ", "bold")
+        yield Text.assemble(title, str(talked.get("text") or ""))
+    if error := evidence.get("talk_record_error"):
+        yield Text(f"What was said could not be put into the role memory: {one_line(error)}", style="yellow")
     if condensed := evidence.get("condensed"):
         text = str(condensed.get("text") or "")
         yield Text(f"The {condensed.get('records', 0)} oldest records became one: {text}", style="dim")

@@ -1,7 +1,7 @@
 """The relation graph of a conversation: its edges with their scores, and the clique that is taken (DRMR 3.2)."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import fsum, isfinite
 from threading import Lock
@@ -40,6 +40,15 @@ class RoleRelation(TypedDict):
     error: str
 
 
+TURN = "turn "
+"""What a turn's name begins with where it stands among those of dialogues: something is from the talk itself."""
+
+
+def is_talked(one: Mapping[str, Any]) -> bool:
+    """Whether an edge, or a record, is from what the two have said in the talk itself."""
+    return any(str(name).startswith(TURN) for name in one["dialogues"])
+
+
 RelationGraph = Annotated[
     list[RoleRelation], Field(description="The relation graph G, with scores; it lives on from turn to turn.")
 ]
@@ -59,7 +68,8 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     Only edges among the two and who speaks with both of them decide on the clique (Equation 3); the others are in G
     without being asked about. Two roles are asked about once, with all of their dialogues together. A score is kept
     with the role, under the text of these: no conversation asks for it again. An edge whose score cannot be had is
-    there all the same, weighs nothing, and is not asked about again in this conversation.
+    there all the same, weighs nothing, and is not asked about again in this conversation. Nor is one that the talk
+    itself has made, between the two: it is in every clique of both, where a score of it would decide nothing.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
@@ -73,7 +83,8 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     whole = {edge.pair: of_all[edge.pair] for edge in found}
     before = entries(state, "relations", RoleRelation, score=None, reason="", dialogues=[], error="")
     errors = {tuple(one["roles"]): one["error"] for one in before if one["error"] and one["dialogues"]}
-    near = roles_near([*whole], cast.user.speaker, card.name)
+    talked = [one for one in before if is_talked(one) and tuple(one["roles"]) not in whole]
+    near = roles_near([*whole, *pairs_of(talked)], cast.user.speaker, card.name)
     left = {
         edge_key(edge, card): edge
         for pair, edge in whole.items()
@@ -88,11 +99,17 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     errors |= {left[key].pair: error for key, error in failed.items()}
     known = await asyncio.to_thread(index.builder.known_here) if left else known
     relations = [relation(edge, score_of(known, whole[edge.pair], card), errors.get(edge.pair, "")) for edge in found]
+    relations += talked
     # What has not changed is not written: it would be stored with every turn.
     changed = {"relations": relations} if relations != state.get("relations") else {}
     cut = [note for edge in left.values() if (one := score_of(known, edge, card)) for note in one.dropped]
     evidence = {"evidence": {"edges_dropped": cut}} if cut else {}
     return {**changed, **evidence, "usage": {"score_edges": run.usage}}
+
+
+def pairs_of(relations: Iterable[RoleRelation]) -> list[Pair]:
+    """Whom edges join."""
+    return [(one["roles"][0], one["roles"][1]) for one in relations]
 
 
 _whole: WeakKeyDictionary[DialogueStore, dict[Pair, DialogueEdge]] = WeakKeyDictionary()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
+from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from pydantic import Field, StringConstraints
 from typing_extensions import TypedDict
@@ -21,13 +22,13 @@ from dramaturg.nodes.dialogues.recall import (
     known_in,
     ranked,
 )
-from dramaturg.nodes.dialogues.relations import RelationSettings, RelationState
+from dramaturg.nodes.dialogues.relations import TURN, RelationSettings, RelationState, is_talked
 from dramaturg.nodes.drafts import DraftState, drafts_of
 from dramaturg.nodes.edited import entries
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import ReplySettings
-from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.nodes.turn import notes_in
+from dramaturg.nodes.run import Run, by_rules, needs, open_run
+from dramaturg.nodes.turn import SummarySettings, leaving_window, notes_in, transcript, window_outcome
 
 Step = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 """It is thought, and not kept: a record without it is one."""
@@ -50,6 +51,18 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
         le=100_000,
         description="Characters of all records; where they are longer, the oldest become one.",
     )
+
+    talk_records: Open[bool] = by_rules(
+        paper=False,
+        ours=True,
+        description="Whether what leaves the window of a conversation becomes a record of the role memory, which comes "
+        "later than the dialogues: a call whenever messages leave. The paper's records come from dialogues alone: a "
+        "role never makes peace.",
+    )
+
+
+class TalkRecordSettings(RoleMemorySettings, SummarySettings):
+    """What becomes a record, and when it leaves the window."""
 
 
 class WrittenRecord(Extracted):
@@ -101,7 +114,8 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
         return {"recorded": False, "memory_limit": limit}
     events = [dialogue for dialogue, _ in found]
     card, user = cast.card, cast.user
-    (bond,) = run.prompt("met" if state["clique"] else "never_met").messages(role=card.name, user=user.name)
+    met = bool(state["clique"]) or any(map(is_talked, of_user(records, cast)))
+    (bond,) = run.prompt("met" if met else "never_met").messages(role=card.name, user=user.name)
     texts = await dialogue_texts(run, events, conversation_text(state["messages"], cast))
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(texts)}
     messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
@@ -153,6 +167,70 @@ async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: 
         return events, False
     said = conversation_text(state["messages"], cast)
     return unread(await ranked(cast, await run.embedder(), said)), True
+
+
+async def record_talk(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Make a record of what leaves the window, so that M knows how the two have come to stand in this talk.
+
+    The paper's M comes from dialogues alone (Equation 4). This record has the turns as its dialogues; it is of this
+    branch, as all of M is, and stands last: what came later holds. The two are joined by an edge of G then, also if
+    they never speak with each other in the dialogues. It comes after the reply, beside the summary; where the model
+    gives no record, M stays as it is, and the evidence says why.
+    """
+    run = await open_run(runtime, TalkRecordSettings)
+    cast = await cast_of(run, state.get("dialogues_version"))
+    card, user, records = cast.card, cast.user, records_in(state)
+    left = said_with(leaving_window(state["messages"], run.settings), user.known_as)
+    if not (run.settings.talk_records and run.settings.role_memory and left):
+        return {}
+    (bond,) = run.prompt("met").messages(role=card.name, user=user.name)
+    data = {"profile": card.profile, "other": user.profile, "events": transcript(left, run.role, user.name)}
+    messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
+    try:
+        written = await extract(run.chat, messages, WrittenRecord, temperature=run.settings.temperature)
+        text = notes_in(written.record, run.settings.record_tokens * A_TOKEN)
+    except ModelError as error:  # also where the model cannot be reached: the turn has its reply
+        return {"evidence": {"talk_record_error": str(error)}, "usage": {"record_talk": run.usage}}
+    (since,) = run.prompt("since_then").messages(user=user.name, text=text)
+    turns = [f"{TURN}{one.id}" for one in left if one.type == "human"]
+    record = new_record(cast, str(state["messages"][-2].id), since.text, turns)
+    edge = talked_edge(state, sorted((user.speaker or user.name, card.name)), turns) if user.known_as else {}
+    limit: MemoryLimit = {"role": cast.role.id, "user_role": user.known_as, "length": run.settings.memory_length}
+    return {
+        **edge,
+        "memory_limit": limit,
+        "memory_records": appended(records, record),
+        "evidence": {"talk_records": [record]},
+        "usage": {"record_talk": run.usage},
+    }
+
+
+def said_with(messages: Sequence[AnyMessage], user: str) -> list[AnyMessage]:
+    """What a user has said, by the name that came with it, and what was answered."""
+    found, theirs = list[AnyMessage](), False
+    for one in messages:
+        if one.type == "human":
+            theirs = spelling(str(one.name or "")) == spelling(user)
+        if theirs:
+            found.append(one)
+    return found
+
+
+def talked_edge(state: RoleMemoryState, roles: list[str], turns: list[str]) -> dict[str, Any]:
+    """The relations with the edge that the talk has made; of two who speak in the dialogues there is one already."""
+    before: list[Any] = list(state.get("relations") or [])
+    same = next((one for one in before if one["roles"] == roles), None)
+    if same and not is_talked(same):
+        return {}
+    edge = {"roles": roles, "score": None, "reason": "", "dialogues": turns[-MOST_SOURCES:], "error": ""}
+    if same:
+        edge["dialogues"] = [*same["dialogues"], *turns][-MOST_SOURCES:]
+    return {"relations": [*(one for one in before if one is not same), edge]}
+
+
+def talk_outcome(state: RoleMemoryState) -> Literal["full", "room", "long"]:
+    """Whether messages leave the window, of which a record is made; else whether the records are too long."""
+    return "full" if window_outcome(state) == "full" else memory_outcome(state)
 
 
 async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:

@@ -74,6 +74,7 @@ WHOLE: dict[str, Any] = {
     "dialogues": [{"text": "Hello", "speakers": ["Ada"], "scene": "one", "similarity": 0.5, "revision": 1}],
     "records": [{"text": "They met.", "dialogues": ["d1"]}],
     "condensed": {"text": "They met.", "records": 2},
+    "talk_records": [{"text": "They made peace.", "dialogues": ["turn 1"]}],
     "drafts": [{"text": "Hi", "score": 4.0, "reason": "good"}],
     "verification": {"alpha": 3.5, "spoken": 0, "passed": False},
     "episodes": [{"salience": 0.5, "similarity": 0.5, "at": "dawn", "text": "Storm"}],

@@ -131,6 +131,7 @@ def test_what_the_role_memory_has_gained_is_told() -> None:
     [
         ("memory_error", "Nothing new could be put into the role memory: no answer"),
         ("condense_error", "The oldest records could not become one: no answer"),
+        ("talk_record_error", "What was said could not be put into the role memory: no answer"),
     ],
 )
 def test_what_could_not_be_remembered_is_said_in_yellow(key: str, sentence: str) -> None:
@@ -187,7 +188,7 @@ def test_any_text_can_be_shown(text: str, width: int) -> None:
         "dialogues": [DIALOGUE | {"text": text, "scene": text, "source": text, "speakers": [text]}],
         "records": [{"text": text, "dialogues": [text]}],
         "drafts": [{"text": text, "score": None, "reason": text, "error": text}],
-        **dict.fromkeys(("memory_error", "condense_error"), text),
+        **dict.fromkeys(("memory_error", "condense_error", "talk_record_error"), text),
         "condensed": {"records": 2, "text": text},
     }
     told = " ".join(shown(evidence, width).split())
