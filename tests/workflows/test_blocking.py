@@ -21,12 +21,19 @@ from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.workflow import Workflow
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.testing import WordEmbeddings
+from dramaturg.workflows.amadeus_index import graph as amadeus_index
+from dramaturg.workflows.drmr_index import graph as drmr_index
+from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 from dramaturg.workflows.methods import METHODS, flow
+from dramaturg.workflows.riverbend import graph as riverbend
+from dramaturg.workflows.riverbend_agents import RiverbendContext
+from dramaturg.workflows.role_rag_index import graph as role_rag_index
 from dramaturg.workflows.vanilla import VanillaContext
 from dramaturg.workflows.vanilla import build as vanilla
 
 from fakes import scripted
 from identity_roles import finding, found
+from townspeople import townspeople, world_settings
 
 Config = dict[str, dict[str, str]]
 ASKED: dict[str, Any] = {"messages": [("user", "Who are you?")]}
@@ -81,6 +88,37 @@ def test_every_graph_in_three_ways(
 ) -> None:
     with kept(tmp_path) as saver:
         talk(method, library, saver)
+
+
+def prepare(graph: Any, given: dict[str, Any], own: Any, saver: Any) -> None:
+    """Call a graph that nobody talks to in each way."""
+    graph = graph.builder.compile(saver)
+    first = graph.invoke(given, thread("one"), context=own)
+    parts = list(graph.stream(given, thread("two"), context=own, stream_mode=["updates", "values"]))
+    assert {mode for mode, _ in parts} == {"updates", "values"}
+    assert parts[-1][1].keys() >= first.keys()
+    assert [one.keys() for one in graph.batch([given] * 2, [thread("three"), thread("four")], context=own)] == [
+        first.keys()
+    ] * 2
+    assert not any(graph.get_state(thread(name)).next for name in ("one", "two", "three", "four"))
+
+
+@pytest.mark.parametrize("kept", [in_memory, in_sqlite, in_ours])
+@pytest.mark.parametrize("graph", [amadeus_index, role_rag_index, emotional_rag_index, drmr_index])
+def test_what_prepares_a_role_in_three_ways(
+    graph: Any, kept: Callable[[Path], AbstractContextManager[Any]], tmp_path: Path
+) -> None:
+    whole_role(tmp_path)
+    given = {"role": "ada", "library": str(tmp_path), "chat_model": whole_cast(), "embedding_model": WordEmbeddings()}
+    with kept(tmp_path) as saver:
+        prepare(graph, {"rebuild": True}, graph.builder.context_schema(**given), saver)
+
+
+@pytest.mark.parametrize("kept", [in_memory, in_sqlite, in_ours])
+def test_a_simulation_in_three_ways(kept: Callable[[Path], AbstractContextManager[Any]], tmp_path: Path) -> None:
+    own = RiverbendContext(**world_settings(tmp_path, townspeople(), steps=1))
+    with kept(tmp_path) as saver:
+        prepare(riverbend, {}, own, saver)
 
 
 async def test_inside_a_loop_that_runs_as_in_a_notebook(library: Path) -> None:
