@@ -142,6 +142,8 @@ def _writable(role: Path, name: str) -> Path:
             raise RoleError(no_path)
         if inside(path.parent, role) and path.is_dir() and not path.is_symlink():
             raise RoleError(f"{name} of {role.name!r} is a folder: move it away, or take another name.")
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.lstat()  # from Python 3.14 on `exists` only says of a name that is too long that it is not there
         if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             raise RoleError(f"{name} of {role.name!r} may not be written: give permission.")
     except (OSError, UnicodeError) as error:
