@@ -167,7 +167,8 @@ def answer(connection: sqlite3.Connection, op: Any) -> Any:
         return Item(**fields(*row)) if row else None
     if isinstance(op, SearchOp):
         low = joined(op.namespace_prefix)
-        rows = connection.execute(SEARCH, (low, low, f"{low[:-1]}/", op.limit, op.offset))
+        # All at once: a statement that an unreadable item left half read would keep the file locked on Python 3.13.
+        rows = connection.execute(SEARCH, (low, low, f"{low[:-1]}/", op.limit, op.offset)).fetchall()
         return [SearchItem(**fields(*row)) for row in rows]
     return namespaces(connection, op) if isinstance(op, ListNamespacesOp) else None
 
@@ -183,7 +184,7 @@ def put(connection: sqlite3.Connection, namespace: tuple[str, ...], key: str, va
 
 def namespaces(connection: sqlite3.Connection, op: ListNamespacesOp) -> list[tuple[str, ...]]:
     """The namespaces that have an item and fulfil all conditions, cut to a depth, in their order."""
-    every = (split(text) for (text,) in connection.execute("SELECT DISTINCT namespace FROM items"))
+    every = (split(text) for (text,) in connection.execute("SELECT DISTINCT namespace FROM items").fetchall())
     found = {one[: op.max_depth] for one in every if all(fits(one, wanted) for wanted in op.match_conditions or ())}
     return sorted(found)[op.offset : op.offset + op.limit]
 
