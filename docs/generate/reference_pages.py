@@ -259,6 +259,7 @@ def shown_type(kind: Any) -> str:
     """A type as it is written, without modules."""
     text = kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
     text = re.sub(r"[a-z_A-Z0-9]+\.(?=[a-zA-Z_])", "", text)
+    text = re.sub(r"\bUnion\[([^\[\]]*)\]", lambda union: union[1].replace(", ", " | "), text)  # before Python 3.14
     return f"`{cell(text).replace('&lt;', '<')}`"
 
 
