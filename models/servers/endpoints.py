@@ -49,7 +49,8 @@ class Endpoint:
         self._taken, self._doubted = set[str](), dict[str, float]()
         self._suspects = dict[str, None]()
         self._refused_bare = -MINUTE
-        self._empty, self._last = 0, (-PAUSE, RuntimeError())
+        self._empty = 0
+        self._last: tuple[float, Exception] = (-PAUSE, RuntimeError())
         self._alone = PerLoop(asyncio.Lock)
         self._lock = threading.Lock()
 

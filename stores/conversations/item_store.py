@@ -168,8 +168,8 @@ def answer(connection: sqlite3.Connection, op: Any) -> Any:
     if isinstance(op, SearchOp):
         low = joined(op.namespace_prefix)
         # All at once: a statement that an unreadable item left half read would keep the file locked on Python 3.13.
-        rows = connection.execute(SEARCH, (low, low, f"{low[:-1]}/", op.limit, op.offset)).fetchall()
-        return [SearchItem(**fields(*row)) for row in rows]
+        found = connection.execute(SEARCH, (low, low, f"{low[:-1]}/", op.limit, op.offset)).fetchall()
+        return [SearchItem(**fields(*row)) for row in found]
     return namespaces(connection, op) if isinstance(op, ListNamespacesOp) else None
 
 
