@@ -112,6 +112,10 @@ class SharedLibrary(Library):
             role: Listed(card, kinds_of(paths.get(role, ())), len(unread.get(role, ()))) for role, card in cards.items()
         }
 
+    def _require(self, role: str) -> None:
+        if refusal := self._refusal(role):  # that there is such a role, `refresh` has looked up
+            raise RoleError(refusal)
+
     def _names(self) -> list[str]:
         with self._session() as session:
             return [name for (name,) in session.execute("SELECT name FROM dramaturg_roles ORDER BY name")]
