@@ -218,12 +218,7 @@ async def in_turn(chat: ChatModel, kind: str, answer: Callable[[BaseChatModel], 
 
     In the turn of a conversation, waiting counts too: see `dramaturg.models.clock`.
     """
-    if isinstance(chat.model, BaseChatModel):
-        client = adapting(chat.model)
-    elif chat.shared.client:
-        client = chat.shared.client
-    else:  # in a thread: that reads files, and may start the embedded model
-        client = chat.shared.client = adapting(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
+    client = await client_of(chat)
     sender = sender_of(client)
     if sender:
         chat.shared.server = sender.server
@@ -240,9 +235,11 @@ async def in_turn(chat: ChatModel, kind: str, answer: Callable[[BaseChatModel], 
         begun = time.monotonic()
         try:
             value = await answer(client)
-        except ModelUnavailable:
-            if not sender:  # else it has heeded each request
+        except ModelError as error:
+            if isinstance(error, ModelUnavailable) and not sender:  # else it has heeded each request
                 place.heed(too_many=True)
+            if chat.shared.server.is_silent:
+                error.lasts = math.inf  # for the turn: its other questions would be answered alike
             raise
         if not sender:
             place.heed(too_many=False)
@@ -251,6 +248,15 @@ async def in_turn(chat: ChatModel, kind: str, answer: Callable[[BaseChatModel], 
     if chat.clock and chat.replies:
         chat.clock.replied = True
     return value
+
+
+async def client_of(chat: ChatModel) -> BaseChatModel:
+    """The client of a chat's model, which is started once, in a thread: that reads files, and may start a server."""
+    if isinstance(chat.model, BaseChatModel):
+        return adapting(chat.model)
+    if not chat.shared.client:
+        chat.shared.client = adapting(await typed_errors(asyncio.to_thread(lambda: chat.client), chat.name))
+    return chat.shared.client
 
 
 async def typed_errors(call: Awaitable[T], name: str) -> T:

@@ -29,7 +29,7 @@ HOUR = 3_600.0
 DAY = 86_400.0  # seconds for which what was learned holds: servers are updated, and models change behind a name
 MINUTE = 60.0  # for which a server that refuses everything, and says nothing, is not asked in other ways
 PATIENCE = 3.0  # seconds that a request waits for what becomes of another one
-SILENT, PAUSE = 3, 1.0  # empty answers of a server that never gave another, after which it is not asked for so long
+SILENT = 3  # empty answers of a server that never gave another, after which its next one tells nothing more
 
 
 class Kept(BaseModel):
@@ -50,7 +50,7 @@ class Endpoint:
         self._suspects = dict[str, None]()
         self._refused_bare = -MINUTE
         self._empty = 0
-        self._last: tuple[float, Exception] = (-PAUSE, RuntimeError())
+        self._last: tuple[float, Exception] = (0.0, RuntimeError())
         self._alone = PerLoop(asyncio.Lock)
         self._lock = threading.Lock()
 
@@ -146,16 +146,22 @@ class Endpoint:
         if isinstance(error, SaidInAnswer) and error.kind == "nothing":
             self._empty, self._last = self._empty + 1, (time.monotonic(), error)
 
-    def raise_known(self) -> None:
-        """Ask nothing more of a server that refused or answered all it was just asked without a word.
+    @property
+    def is_silent(self) -> bool:
+        """Whether it never gave an answer, and refused or left empty, without a word, all that it was asked last."""
+        return self._empty >= SILENT and not self._taken
 
-        Many questions come at once, and tell nothing that the first ones did not. One that was ever answered is asked.
+    def raise_known(self, since: float) -> None:
+        """Raise what came of others, where a request waited for that, and the server turned out to be silent.
+
+        Args:
+            since: when the request came, by the monotonic clock.
 
         Raises:
             Exception: the error of the last request.
         """
         when, error = self._last
-        if self._empty >= SILENT and not self._taken and time.monotonic() < when + PAUSE:
+        if self.is_silent and when >= since:
             raise error.with_traceback(None)
 
     def takes(self, features: Iterable[str]) -> None:

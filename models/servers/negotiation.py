@@ -5,6 +5,7 @@ at once, and tried again in the requests that follow, one thing in each. While i
 taken, one request has it, and others with it wait for what becomes of that.
 """
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -36,9 +37,10 @@ async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, 
         RequestRejected: the server is known not to take how the question is put.
     """
     await server.read()
+    came = time.monotonic()
     try:
         async with server.in_turn(features_of(request)):
-            server.raise_known()
+            server.raise_known(came)
             negotiation = Negotiation(server, request)
             while True:
                 asked = negotiation.request()
@@ -57,7 +59,6 @@ async def adapted(server: Endpoint, request: Request, send: Callable[[dict[str, 
 def adapted_blocking(server: Endpoint, request: Request, send: Callable[[dict[str, Any]], T]) -> T:
     """The same for code that blocks; it waits for nobody."""
     server.read_blocking()
-    server.raise_known()
     negotiation = Negotiation(server, request)
     try:
         while True:

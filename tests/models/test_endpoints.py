@@ -14,6 +14,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from wild_endpoint import Refusal, Way, WildEndpoint, having, openrouter_error, wild_endpoint
 
 from dramaturg.models.chat import ChatModel, chat_model
+from dramaturg.models.clock import TurnClock
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import Filtered, ModelError, PromptRefused, RequestRejected, UnusableAnswer
 from dramaturg.models.questions import decide, write
@@ -156,9 +157,7 @@ async def test_two_refusals_are_told_from_each_other(server: WildEndpoint, ways:
     assert len(await asked_by(server, chat_model("m"))) == 1
 
 
-async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned(
-    server: WildEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned(server: WildEndpoint) -> None:
     server.ways = ["400 in 200"]
     asked = chat_model("m")
     with pytest.raises(RequestRejected, match=r"It says: “.*Invalid request.*”"):
@@ -166,12 +165,7 @@ async def test_a_server_that_refuses_everything_is_quoted_and_nothing_is_learned
     assert len(server.asked) <= negotiation.TRIES
     assert asked.shared.server.refused == set()
     server.asked.clear()
-    for _ in range(3):  # of all that are asked just then
-        with pytest.raises(RequestRejected, match="Invalid request"):
-            await decide(asked, [HumanMessage("Is the sea calm? yes or no:")])
-    assert server.asked == []
-    monkeypatch.setattr(endpoints, "PAUSE", 0.0)  # and those who come later ask in one way, as long as it says no more
-    for _ in range(3):
+    for _ in range(3):  # those who come later ask in one way, as long as it says no more
         with pytest.raises(RequestRejected):
             await decide(asked, [HumanMessage("Is the sea calm? yes or no:")])
     assert len(server.asked) == 3
@@ -187,7 +181,22 @@ async def test_a_server_that_gives_nothing_is_asked_no_more_by_those_who_ask_jus
         *(decide(asked, [HumanMessage(f"{at}? yes or no:")]) for at in range(8)), return_exceptions=True
     )
     assert {type(one) for one in said} == {UnusableAnswer}
-    assert len(server.asked) == endpoints.SILENT
+    assert len(server.asked) < 8  # and each would have been tried in three ways
+
+
+async def test_in_a_turn_a_server_that_gives_nothing_is_asked_no_more_and_in_the_next_it_is(
+    server: WildEndpoint,
+) -> None:
+    server.ways = ["choices empty"]
+    for _ in range(2):
+        asked = ChatModel(**{**vars(chat_model("m")), "clock": TurnClock(60.0)})
+        server.asked.clear()
+        for _ in range(3):
+            with pytest.raises(UnusableAnswer):
+                await write(asked, MESSAGES)
+        assert 0 < len(server.asked) <= 2 * endpoints.SILENT
+    server.ways = ["good"]
+    assert await write(ChatModel(**{**vars(chat_model("m")), "clock": TurnClock(60.0)}), MESSAGES)
 
 
 async def test_one_empty_answer_of_a_server_that_gives_others_is_asked_for_again(server: WildEndpoint) -> None:
