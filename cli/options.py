@@ -7,19 +7,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
-from pydantic import BaseModel
 
 from dramaturg.cli.output import note
 from dramaturg.models.environment import Environment, environment
-from dramaturg.stores.documents.reading import read_yaml
-from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.library import is_address, library_at
 from dramaturg.stores.library_folder import Library
 from dramaturg.workflows.names import METHODS
+from dramaturg.workflows.settings import parted, require_known, settings_of, with_settings
 
 if TYPE_CHECKING:
     from dramaturg.nodes.run import RoleContext
@@ -44,11 +41,12 @@ def method_named(text: str) -> str:
 
 def own_named(text: str) -> str:
     """A name, and that of a flow of one's own ready to be imported: ./flow.py and flow.py are the same."""
-    where, colon, attribute = text.rpartition(":")
+    name, _ = with_settings(text)
+    where, colon, attribute = name.rpartition(":")
     if not colon:
         return text
     find_modules_here()
-    return f"{os.path.normpath(where)}:{attribute}"
+    return f"{os.path.normpath(where)}:{attribute}{text[len(name) :]}"
 
 
 def find_modules_here() -> None:
@@ -192,51 +190,9 @@ def role_for(
     return context_for(method, role, library, settings, **named), shelf_of(library).open(role)
 
 
-def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, before: str = "") -> None:
-    """Refuse a setting that there is not, and name those near it, or all.
-
-    Raises:
-        ValueError: there is no such setting.
-    """
-    fields = kind.model_fields
-    for name, value in given.items():
-        if name not in fields:
-            raise ValueError(f"{of} has no setting {before + name!r}{near_or_all(name, sorted(fields))}")
-        types = (fields[name].annotation, *get_args(fields[name].annotation))
-        part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
-        if part and isinstance(value, Mapping):
-            require_known(part, value, of, f"{before}{name}.")
-
-
-def settings_of(given: Sequence[str] | None) -> dict[str, Any]:
-    """Read the settings that --set gives; a name with dots leads into those of a part."""
-    found: dict[str, Any] = {}
-    for text in given or []:
-        name, value = setting(text)
-        *parts, last = name.split(".")
-        among = found
-        for one in parts:
-            among = among.setdefault(one, {})
-            if not isinstance(among, dict):
-                raise ValueError(f"--set {name}: {one} has been given another value already.")
-        among[last] = value
-    return found
-
-
-def setting(text: str) -> tuple[str, Any]:
-    """Read NAME=VALUE; the value as YAML reads it: a number, true, or text."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"--set takes NAME=VALUE, not {text!r}.")
-    try:
-        return name.strip().replace("-", "_"), read_yaml(value)[1]
-    except yaml.YAMLError as error:
-        raise ValueError(f"The value of --set {name.strip()} cannot be read: put quotation marks around it.") from error
-
-
 def names_in(option: str, given: Sequence[str]) -> tuple[str, ...]:
     """The names in an option that may be repeated, with commas between or not; each once, one at least."""
-    names = tuple(dict.fromkeys(part.strip() for text in given for part in text.split(",") if part.strip()))
+    names = tuple(dict.fromkeys(part for text in given for part in parted(text)))
     if not names:
         raise ValueError(f"{option} needs one or more names: separate them by commas, or repeat the option.")
     return names

@@ -64,7 +64,8 @@ MethodsOption = Annotated[
     list[str],
     typer.Option(
         "--methods",
-        help="The methods, separated by commas or each with its own option. Your own: package.module:graph.",
+        help="The methods, separated by commas or each with its own option. Your own: package.module:graph. With "
+        "settings: 'drmr[revisions=0,notes=true]'.",
     ),
 ]
 RolesOption = Annotated[

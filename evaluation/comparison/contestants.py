@@ -6,8 +6,11 @@ than the floor has shown nothing, and no method can be expected to get more than
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
@@ -20,6 +23,7 @@ from dramaturg.stores.files import canonical
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import context_type
 from dramaturg.workflows.names import METHODS
+from dramaturg.workflows.settings import require_known, settings_of, with_settings, written
 
 WEB = "web_search"
 PARTS = ("passages", "scope", "memories", "relations", "identity")
@@ -94,27 +98,81 @@ DECLINED: Mapping[str, str] = {
 """What the floor says to every question, in the role's language."""
 UNHURRIED = 3600.0
 """Seconds for a turn: what is compared is what a method does, not what of it fits into the time of a chat."""
+SHARED = frozenset({*RunContext.model_fields, "role", "turn_deadline", "user_role", WEB})
+"""Settings that a contestant cannot have of its own: who plays, with which models, and who asks."""
 DERIVED = "index"
 """The folder of a role whose files are made from its others."""
 
 
 def contestant(name: str) -> Contestant:
-    """Return the contestant of a name; a flow of somebody's own is imported. A ValueError lists what there is."""
-    if name in PACKAGES:
-        return Contestant(name, name, {})
-    method, settings = VARIANTS.get(name, (name, {}))
-    if method in METHODS or ":" in method:
-        kind = context_type(method)
-        as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
-        return Contestant(name, method, {**as_published, **settings}, kind)
-    raise ValueError(f"There is no method {name!r}{near_or_all(name, NAMES)}")
+    """Return the contestant of a name; a flow of somebody's own is imported.
+
+    Args:
+        name: of a method, of a variant, or of a flow of one's own; settings may stand behind it:
+            `drmr[notes=true,revisions=0]`. The contestant's name has them by name, so that one contestant has one name.
+
+    Raises:
+        ValueError: there is no such method, and what there is; or it has no such setting, the value is out of its
+            bounds, or all methods of a comparison share it.
+    """
+    base, texts = with_settings(name)
+    given = settings_of(texts, f"{base}[…]")
+    full = f"{base}[{','.join(written(given))}]" if given else base
+    if base in PACKAGES:
+        if given:
+            raise ValueError(f"{base} takes no settings here: it is another package's method.")
+        return Contestant(base, base, {})
+    method, settings = VARIANTS.get(base, (base, {}))
+    if method not in METHODS and ":" not in method:
+        raise ValueError(f"There is no method {base!r}{near_or_all(base, NAMES)}")
+    kind = context_type(method)
+    require_known(kind, given, base)
+    if shared := sorted(set(leaves(given)) & SHARED):
+        raise ValueError(f"{full} cannot set {shared[0]}: all methods of a comparison share it.")
+    as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
+    one = Contestant(full, method, {**as_published, **settings, **given}, kind)
+    if given:
+        require_usable(one)
+    return one
+
+
+def contestants_of(names: Iterable[str]) -> list[Contestant]:
+    """The contestants of a comparison; the same name twice is one.
+
+    Raises:
+        ValueError: one cannot be had, or two differ in nothing but their names.
+    """
+    found = {one.name: one for one in map(contestant, names)}
+    told = {one.name: (one.method, one.context(RunContext(), "any", seed=0)) for one in found.values()}
+    for first, second in combinations(found, 2):
+        if told[first] == told[second]:
+            raise ValueError(f"{first} and {second} are the same: leave one of them out.")
+    return [*found.values()]
+
+
+def leaves(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The names of settings, and of those in parts."""
+    for name, value in settings.items():
+        yield name
+        if isinstance(value, Mapping):
+            yield from leaves(value)
+
+
+def require_usable(one: Contestant) -> None:
+    """Refuse a contestant whose settings are out of their bounds, in a sentence that names it."""
+    try:
+        one.context(RunContext(), "any", seed=0)
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, of['loc']))}: {of['msg']}" for of in error.errors(include_url=False))
+        raise ValueError(f"{one.name} cannot be used: {'; '.join(problems)}.") from error
 
 
 def rules_of(name: str) -> str:
     """Whose rules a contestant follows: "paper" or "ours"; empty for other packages' methods and flows of one's own."""
-    method, settings = VARIANTS.get(name, (name, {}))
+    base, texts = with_settings(name)
+    method, settings = VARIANTS.get(base, (base, {}))
     usual = "paper" if method in (*PUBLISHED, *BASELINES) else "ours"
-    return str(settings.get("rules", usual)) if method in METHODS else ""
+    return str({"rules": usual, **settings, **settings_of(texts)}["rules"]) if method in METHODS else ""
 
 
 class ToAsk(NamedTuple):

@@ -15,6 +15,7 @@ from dramaturg.evaluation.judging.scales import UNJUDGED
 from dramaturg.models.clients import slots
 from dramaturg.nodes.run import AT_ONCE
 from dramaturg.workflows.methods import preparations
+from dramaturg.workflows.settings import with_settings
 
 CALLS: Mapping[str, int] = {
     "amadeus": 18,
@@ -124,7 +125,8 @@ def side_by_side(each: Price, turns: int) -> Price:
 
 def guess(contestant: str) -> Price:
     """What a reply of a method costs while nothing is known."""
-    begun = [name for name in CALLS if contestant == name or contestant.startswith(f"{name}-")]
+    method, _ = with_settings(contestant)
+    begun = [name for name in CALLS if method == name or method.startswith(f"{name}-")]
     return times(A_CALL, CALLS[max(begun, key=len)] if begun else OTHERS)
 
 

@@ -14,6 +14,7 @@ from dramaturg.evaluation.comparison.contestants import (
     BOUNDS,
     ToAsk,
     contestant,
+    contestants_of,
     language_in,
     server_of,
     speaking_model,
@@ -174,12 +175,13 @@ def planned(
     require_talks(wanted, metrics, server_of(shared))
     # What a simulated user says hangs on the reply, so that floor and ceiling would have other talks.
     bounded = wanted.bounds and metrics and not wanted.user
-    methods, bounds = [*map(contestant, wanted.methods)], BOUNDS if bounded else {}
+    methods, bounds = contestants_of(wanted.methods), BOUNDS if bounded else {}
+    names, baseline = tuple(one.name for one in methods), contestant(wanted.baseline or wanted.methods[0]).name
     if wanted.dataset and not metrics:
         raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
     dataset = asked_of(wanted.dataset) if wanted.dataset else None
-    if wanted.baseline and wanted.baseline not in wanted.methods:
-        raise ValueError(f"--baseline {wanted.baseline} is none of the methods: {', '.join(wanted.methods)}.")
+    if baseline not in names:
+        raise ValueError(f"--baseline {baseline} is none of the methods: {', '.join(names)}.")
     asks = bool(metrics) and not wanted.script
     there = {role.id: questions_of(role, dataset) for role in roles} if asks else {}
     once = {role: distinct(of) for role, of in there.items()}
@@ -199,7 +201,7 @@ def planned(
     labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, found) if wanted.labels else {}
     source = dataset.name if dataset else OWN_ONES if metrics else NONE
     plan = Plan(
-        methods=wanted.methods,
+        methods=names,
         roles=wanted.roles,
         seeds=wanted.seeds,
         metrics=metrics,
@@ -219,7 +221,7 @@ def planned(
         inventories=found,
         interviews=interviews,
         labels=labels,
-        baseline=wanted.baseline or wanted.methods[0],
+        baseline=baseline,
         embedders={role.id: embedder_name(shared.embedding_model, role.card.language) for role in roles}
         if SIMILARITY in metrics
         else {},

@@ -80,6 +80,30 @@ def test_names_are_separated_by_commas_or_each_has_its_own_option(run: Command, 
     assert "2 roles" in json.loads(found[0][1])["notes"][0]
 
 
+def test_a_method_with_settings_stands_under_its_name_everywhere(
+    run: Command, out: str, asked: list[Any], interviewed: tuple[str, str]
+) -> None:
+    """In the dry run, the numbers, the interviews and the report; commas within brackets divide settings."""
+    inventory, _ = interviewed
+    named = "vanilla[redraws=0,temperature=0.1]"
+    methods = ("--methods", "vanilla,vanilla[temperature=0.1, redraws=0]", "--role", "ada")
+    wishes = (*methods, "--metrics", f"similarity,{inventory}", "--baseline", named, "--no-bounds", "--out", out)
+    told = json.loads(run("evaluate", *wishes, "--dry-run", "--json")[1])
+    assert [one["what"] for one in told["to_ask"]][:2] == ["replies of vanilla", f"replies of {named}"]
+    assert told["notes"][-1] == f"The others are compared with {named} (--baseline)."
+    code, text, _ = run("evaluate", *wishes, "--json")
+    found = json.loads(text)
+    assert (code, found["valid"]) == (0, True)
+    assert [one["contestant"] for one in found["rows"]] == ["vanilla", named]
+    assert found["run"]["methods"] == {"vanilla": {"rules": "paper"}, named: {"rules": "paper"}}
+    assert {one["contestant"] for one in found["interviews"]["portraits"]} == {"vanilla", named}
+    assert {body["temperature"] for body in chats(asked)} >= {0.1}
+    asked.clear()
+    screen = " ".join(run("evaluate", *wishes)[1].split())
+    assert f"Differences from {named}" in screen
+    assert chats(asked) == []
+
+
 def test_a_dry_run_counts_what_indexes_ask(run: Command, out: str, asked: list[Any]) -> None:
     index = json.loads(run("index", "ada", "--method", "role-rag", "--dry-run", "--json")[1])
     wishes = ("--methods", "role-rag,vanilla", "--role", "ada", "--out", out, "--dry-run")
@@ -179,6 +203,8 @@ def interviewed(stub: Endpoint, asked: list[Any], tmp_path: Path) -> tuple[str, 
     ("arguments", "told"),
     [
         (("--methods", "vanila", "--role", "ada"), "did you mean 'vanilla'"),
+        (("--methods", "vanilla[windo=3]", "--role", "ada"), "did you mean 'window'"),
+        (("--methods", "vanilla,vanilla[rules=paper]", "--role", "ada"), "are the same"),
         (("--methods", ",", "--role", "ada"), "--methods needs one or more names"),
         (("--methods", "vanilla", "--role", "nobody"), "nobody"),
         (("--methods", "vanilla"), "--role needs one or more names: dramaturg roles lists those of the library"),

@@ -388,3 +388,70 @@ async def test_what_an_index_has_cost_is_written_down_once(library: Path) -> Non
     assert (found.contestant, found.role, found.calls) == ("naive-rag", "ada", 0)
     assert found.passages
     assert (await taken(evaluation)).indexed == records.indexed
+
+
+# Contestants with settings of their own
+
+
+async def test_a_method_with_settings_is_a_contestant_of_its_own(library: Path) -> None:
+    """Its name has its settings, in the plan, the records and the report; a resumed run asks nothing twice."""
+    methods = (
+        "naive-rag",
+        "naive-rag[ reply-tokens = 60, knowledge=1]",
+        'naive-rag[knowledge=1,scene="At home, late"]',
+    )
+    names = ("naive-rag", "naive-rag[knowledge=1,reply_tokens=60]", 'naive-rag[knowledge=1,scene="At home, late"]')
+    wishes: Any = {"methods": methods, "metrics": (SIMILARITY,), "baseline": "naive-rag[reply_tokens=60,knowledge=1]"}
+    evaluation = evaluation_of(library, model := speaker(), **wishes)
+    assert (evaluation.plan.methods, evaluation.plan.compared_with) == (names, names[1])
+    records = await taken(evaluation)
+    assert {one.contestant for one in records.replies.values()} == {*names}
+    assert sum("At home, late" in call.text for call in model.calls) == len(QUESTIONS)
+    asked = len(model.calls)
+    again = evaluation_of(library, model, **{**wishes, "methods": names})
+    assert await taken(again) == records
+    assert len(model.calls) == asked
+    report = written_report(again.folder)[0].read_text(encoding="utf-8")
+    assert f"By the papers' rules: {', '.join(names)}." in report
+    assert report.count(f"| {names[1]} |") > 1
+    guesses = {one.what: one.calls for one in estimated(evaluation_of(library, **wishes), Records({}, {}, {}))}
+    assert [guesses[f"replies of {name}"] for name in names] == [3 * CALLS["naive-rag"]] * 3
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        (("drmr[revision=0]",), "drmr has no setting 'revision'; did you mean 'revisions'"),
+        (("drmr[revisions=99]",), r"drmr\[revisions=99\] cannot be used: revisions: Input should be less than or"),
+        (("drmr[revisions]",), "takes NAME=VALUE, not 'revisions'"),
+        (("drmr[revisions=0",), r"write NAME\[SETTING=VALUE\]"),
+        (("dmr[revisions=0]",), "There is no method 'dmr'; did you mean 'drmr'"),
+        (("vanilla[chat_model=other]",), "cannot set chat_model: all methods of a comparison share it"),
+        (("ensemble[passages.role=tom]",), "cannot set role: all methods of a comparison share it"),
+        (("lightrag[slots=1]",), "lightrag takes no settings here"),
+        (("drmr", "drmr[revisions=2]"), r"drmr and drmr\[revisions=2\] are the same: leave one of them out"),
+        (("ordinary-rag", "emotional-rag[strategy=semantic]"), "are the same"),
+        (("ensemble[parts=[scope,memories]]", "ensemble[parts=[memories,scope]]"), "are the same"),
+    ],
+)
+def test_settings_that_make_no_contestant_are_refused(library: Path, methods: tuple[str, ...], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        evaluation_of(library, methods=methods)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("drmr[verify=false]", {"verify": False}),
+        ("drmr[role_memory=false]", {"role_memory": False}),
+        *((f"emotional-rag[strategy={one}]", {"strategy": one}) for one in ("C-M", "S-S", "S-E")),
+        ("id-rag[identity=baseline]", {"identity": "baseline"}),
+        ("amadeus[splitter=fixed]", {"splitter": "fixed"}),
+        ("ensemble[parts=[passages,scope],passages.slots=3]", {"parts": {"passages", "scope"}}),
+    ],
+)
+def test_the_papers_ablations_are_contestants(library: Path, name: str, settings: dict[str, Any]) -> None:
+    one = contestant(name)
+    context = one.context(evaluation_of(library).settings, "ada", seed=0)
+    assert one.name == name
+    assert {of: getattr(context, of) for of in settings} == settings
