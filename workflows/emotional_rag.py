@@ -18,14 +18,14 @@ from dramaturg.nodes.memories.recall import (
 )
 from dramaturg.nodes.memories.remembering import Remembered, RememberedState, remember
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
-from dramaturg.nodes.self_contained import SelfContainedSettings, make_self_contained
+from dramaturg.nodes.self_contained import make_self_contained
 from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
 from dramaturg.workflows.wiring import wire_beginning, wire_end
 
 
-class EmotionalRagContext(SelfContainedSettings, MemoryReplySettings, SummarySettings):
+class EmotionalRagContext(MemoryReplySettings, SummarySettings):
     """Everything that Emotional RAG may be told."""
 
 

@@ -54,7 +54,7 @@ from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.wiring import wire_end
 
 
-class IdRagContext(DecisionSettings, UpdateSettings, SummarySettings, EpisodeSettings):
+class IdRagContext(EpisodeSettings, DecisionSettings, UpdateSettings, SummarySettings):
     """Everything that ID-RAG may be told."""
 
 

@@ -21,7 +21,6 @@ CALLS: Mapping[str, int] = {
     "amadeus": 18,
     "role-rag": 3,
     "emotional-rag": 3,
-    "ordinary-rag": 2,
     "drmr": 3,
     "id-rag": 2,
     "id-rag-ours": 3,
@@ -29,7 +28,9 @@ CALLS: Mapping[str, int] = {
     "crag": 13,
     "ensemble": 28,
     "ensemble-without-passages": 9,
-    **dict.fromkeys(("vanilla", "profile", "naive-rag", "full-retrieval", "graph-rag-local", "role-gpt"), 1),
+    **dict.fromkeys(
+        ("vanilla", "profile", "naive-rag", "ordinary-rag", "full-retrieval", "graph-rag-local", "role-gpt"), 1
+    ),
 }
 """Calls of a reply while nothing is known, by the beginning of a method's name. They were counted over five questions
 to Beethoven, with an endpoint that answers yes to 5 % and to 20 % of the yes-or-no questions. AMADEUS made 6 to 32

@@ -33,6 +33,7 @@ from dramaturg.nodes.index_steps import (
     whole_version,
     with_embedding,
 )
+from dramaturg.nodes.memories.bank import Strategy
 from dramaturg.nodes.memories.emotions import (
     EMOTIONS,
     EmotionEncoder,
@@ -48,7 +49,7 @@ from dramaturg.stores.documents.memories import Lines, read_memory_files
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, MemoryStore, Mood, StoredMemory
+from dramaturg.stores.index.memories import MEMORY_KIND, MOODS_FILE, NOT_ASKED, MemoryStore, Mood, StoredMemory
 from dramaturg.stores.index.records import encode_records
 
 NO_NUMBER = re.compile(r"(?<![0-9])[.,:/]|[.,:/](?![0-9])|(?<=\w)-|-(?![0-9])")  # what stands in or before none
@@ -117,13 +118,17 @@ def words_of(text: str) -> str:
 
 
 NO_VECTOR = "vector: the embedding model gave numbers that are not finite, or all zeros."
-NOT_ASKED = "It was not asked for."
 WITHOUT_VECTOR = "without_vector"
 
 
 class MemorySettings(EmotionSettings):
-    """How memories are encoded."""
+    """How memories are encoded, and what for: only meaning needs no moods."""
 
+    strategy: Open[Strategy] = Field(
+        default="C-A",
+        description="C-A: sum of both distances; C-M: their product; S-S: by meaning, then re-ranked by mood; "
+        "S-E: by mood, then re-ranked by meaning; semantic: meaning alone, for which no mood is asked.",
+    )
     embedding_batch: Open[int] = Field(default=64, ge=1, le=2048, description="Memories embedded in one step.")
 
 
@@ -194,7 +199,7 @@ def encoding_outcomes(state: MemoriesCheckState) -> Sequence[Literal["stale", "m
 async def recheck_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look whether indexing would come to the memories that are read now, and to nothing else; see `unchanged`."""
     run = await open_run(runtime, MemorySettings)
-    return await unchanged(run, run.role.index(MEMORY_KIND), state, "memories", told(run, MemorySettings))
+    return await unchanged(run, run.role.index(MEMORY_KIND), state, "memories", told_of(run))
 
 
 async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -247,12 +252,15 @@ async def embed_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dict
 async def encode_moods(state: MemoryDraftState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have the mood of every memory that has none yet: emotion_m^k = G(m_k) (Eq. 5), several memories at a time.
 
-    A memory whose mood cannot be had is recorded with the reason, and asked again with `retry`.
+    A memory whose mood cannot be had is recorded with the reason, and asked again with `retry`. Where memories are
+    recalled by meaning alone no mood is asked; a turn with another strategy finds that they lack and has them asked.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question; what came before is kept.
     """
     run = await open_run(runtime, MemorySettings)
+    if run.settings.strategy == "semantic":
+        return {}
     build = IndexBuild(run, runtime, run.role.index(MEMORY_KIND), state["draft"])
     encoding, memories, answers = await encoding_of(run, state["encoder"]), await build.records(), await build.answers()
     left = [one for one in memories if wanted(one, encoding, answers, retry=bool(state.get("retry")))]
@@ -289,15 +297,22 @@ async def publish_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> di
     await build.require_settings(recipe(encoding.card, state["encoder"]))
     memories, answers = await build.records(), await build.answers()
     moods = [mood_in(answers, memory, encoding) for memory in memories]
-    failed = [{"memory": m.id, "error": mood.error} for m, mood in zip(memories, moods, strict=True) if mood.error]
+    asked = run.settings.strategy != "semantic"
+    found = [(one.id, mood.error) for one, mood in zip(memories, moods, strict=True) if mood.error]
+    failed = [{"memory": one, "error": error} for one, error in found if asked or error != NOT_ASKED]
     failed += [{"memory": one.id, "error": f"{one.places[0]} has no {NO_VECTOR}"} for one in lost]
     had = counted(memories)
     counts = {**had, "failed": len(failed), **({WITHOUT_VECTOR: len(lost)} if lost else {})}
     report = {**state["index"], **had, "failed": failed, **asked_in_all(state["usage"].values())}
-    asked = all(mood.emotions is not None or mood.error != NOT_ASKED for mood in moods)
-    done = done_with(told(run, MemorySettings), report) if asked and not lost else None
+    whole = not (asked and any(error == NOT_ASKED for _, error in found))
+    done = done_with(told_of(run), report) if whole and not lost else None
     files = {MOODS_FILE: encode_records(moods)}
     return await build.publish("memories", report, counts, "rebuild", "retry", done=done, files=files)
+
+
+def told_of(run: Run[MemorySettings]) -> str:
+    """The digest of what indexing comes to; of the strategy it is only whether moods are asked."""
+    return told(run, EmotionSettings, run.settings.strategy == "semantic")
 
 
 def counted(memories: Sequence[StoredMemory]) -> dict[str, int]:
@@ -321,11 +336,12 @@ async def encoder_wanted(run: Run[MemorySettings], *, rebuild: bool) -> str:
 
 
 def made_so(context: MemorySettings, card: RoleCard) -> Callable[[MemoryStore], bool]:
-    """Whether a version was made with these settings, of a role with this card."""
+    """Whether a version was made with these settings, of a role with this card, and has the moods that they need."""
 
     def same(store: MemoryStore) -> bool:
         wanted = context.emotion_encoder == "auto" or store.encoder.startswith(context.emotion_encoder)
-        return wanted and store.manifest.settings == recipe(card, store.encoder)
+        lacks = context.strategy != "semantic" and any(mood.error == NOT_ASKED for mood in store.moods)
+        return wanted and not lacks and store.manifest.settings == recipe(card, store.encoder)
 
     return same
 
@@ -391,7 +407,7 @@ async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingC
     memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.root), run.role.card))
     name, left = await encoder_wanted(run, rebuild=anew), list[str]()
     builder = run.role.index(MEMORY_KIND).builder
-    if name == "model":
+    if name == "model" and context.strategy != "semantic":
         encoding = await encoding_of(run, name)
         answers = {} if anew else await asyncio.to_thread(builder.known)
         left = [one.text for one in memories if wanted(one, encoding, answers, retry=wishes.get("retry", False))]

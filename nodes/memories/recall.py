@@ -22,6 +22,7 @@ from dramaturg.nodes.memories.remembering import (
     Remembered,
     RememberSettings,
     Said,
+    ask_late,
     exchange_text,
     kept_memories,
     said_before,
@@ -30,27 +31,24 @@ from dramaturg.nodes.memories.remembering import (
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
-from dramaturg.nodes.self_contained import in_full
+from dramaturg.nodes.self_contained import SelfContainedSettings, in_full
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
 from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
-from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
 
 __all__ = ["ground_memories", "memory_grounds", "respond_from_memories"]
 
 Scores = Mapping[str, int]
+LOOKED_BACK = 4  # messages that a question may go on from
+LATE = 8  # memories of a conversation whose moods a turn asks for
 
 
-class StrategySettings(MemorySettings):
-    """How meaning and mood are put together."""
+class StrategySettings(MemorySettings, SelfContainedSettings):
+    """What of a question counts beside its meaning."""
 
-    strategy: Open[Strategy] = Field(
-        default="C-A",
-        description="C-A: sum of both distances; C-M: their product; S-S: by meaning, then re-ranked by mood; "
-        "S-E: by mood, then re-ranked by meaning; semantic: meaning alone.",
-    )
     least_emotion: Open[int] = by_rules(
         paper=1,
         ours=5,
@@ -63,7 +61,7 @@ class StrategySettings(MemorySettings):
     )
 
 
-class MemoryRecallSettings(RememberSettings, StrategySettings, RecalledSettings):
+class MemoryRecallSettings(RecalledSettings, RememberSettings, StrategySettings):
     """How much is recalled, and how distances are measured."""
 
     recalled: Open[int] = Field(default=10, ge=1, le=100, description="Memories that are recalled (the paper: 10).")
@@ -161,7 +159,8 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
 async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Encode the mood of the query: emotion_q = G(q) (Eq. 3), by what encoded the memories of this version.
 
-    A question that only goes on from what the window shows before it, as "And then?" does, has the mood of both.
+    A question that only goes on from what the window shows before it, as "And then?" does, has the mood of both. By the
+    paper's rules (`recent` is 0) it is read alone.
 
     A mood that cannot be had leaves recall by meaning alone, and the evidence says so.
 
@@ -174,7 +173,7 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     store = await run.store(MEMORY_KIND, state.get("memories_version"))
     encoder = await encoder_of(run, store.encoder, run.role.card)
     try:
-        mood = await encoder.of_question(state["question"], said_before_it(state, run.role))
+        mood = await encoder.of_question(state["question"], said_before_it(state, run))
     except UNANSWERED as error:
         mood = Mood(emotions=None, error=str(error))
     found = {"encoder": encoder.name, **mood.model_dump(mode="json", exclude_defaults=True)}
@@ -182,17 +181,20 @@ async def encode_mood(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any
     return {"mood": found, "evidence": {"mood": found}, "usage": {"encode_mood": run.usage}}
 
 
-def said_before_it(state: QueryState, role: Role) -> SaidBefore:
-    """The last two exchanges before the question, and what the user said in them."""
-    before = state.get("messages", [])[:-1][-4:]
-    return SaidBefore(transcript(before, role), [one.text for one in before if one.type == "human"])
+def said_before_it(state: QueryState, run: Run[StrategySettings]) -> SaidBefore:
+    """The last two exchanges before the question, or as much as is looked back at, and what the user said in them."""
+    most = min(run.settings.recent, LOOKED_BACK)
+    before = state.get("messages", [])[:-1][-most:] if most else []
+    return SaidBefore(transcript(before, run.role), [one.text for one in before if one.type == "human"])
 
 
 @needs(query_vector="encode_meaning", mood="encode_mood")
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
-    What the window still shows takes no place among them. A memory of the conversation that is damaged, or that has no
+    What the window still shows takes no place among them. Exchanges that were remembered while the strategy was to go
+    by meaning alone have no mood: the latest of them are asked for theirs now, and the others go by their rank by
+    meaning. A memory of the conversation that is damaged, or that has no
     vector, is left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the
     same thread.
 
@@ -204,15 +206,20 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     role, model = run.role, await run.embedder()
     store = await run.store(MEMORY_KIND, state.get("memories_version"))
     store.require(model.name, len(state["query_vector"]))
+    felt = (state["mood"] or {}).get("emotions")
+    mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
+    query = Query(state["query_vector"], mood, run.settings)
     said, lost = dict[str, Said](), 0
     if kept := kept_memories(runtime, role):
         ids = unfaded(state.get("remembered", []), run.settings)
         shown = of_turns((str(message.id) for message in state.get("messages", [])), ids)
         out_of_sight = [one for one in ids if one not in shown]
-        said, lost = await said_before(kept, out_of_sight, model, role, store.manifest.embedding.dimension)
-    felt = (state["mood"] or {}).get("emotions")
-    mood = [felt[name]["score"] for name in EMOTIONS] if felt else None
-    query = Query(state["query_vector"], mood, run.settings)
+        dimension = store.manifest.embedding.dimension
+        said, lost = await said_before(kept, out_of_sight, model, role, dimension)
+        unasked = [one for one, had in said.items() if had.error == NOT_ASKED][-LATE:]
+        if unasked and query.strategy != "semantic":
+            await ask_late(kept, unasked, await encoder_of(run, store.encoder, role.card), role)
+            said, lost = await said_before(kept, out_of_sight, model, role, dimension)
     near = await asyncio.to_thread(lambda: nearest_memories(store, conversation_bank(said, store, role), query))
     found, left_out = await with_room(near, state["query_vector"], model, run.settings.recalled_tokens)
     without = store.manifest.counts.get(WITHOUT_VECTOR)
@@ -227,7 +234,8 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
         **({"warning": store.warning} if store.warning else {}),
     }
     written = {"memories_version": store.version, "recalled_memories": found, "query_vector": []}
-    return {**written, "evidence": evidence}
+    usage = {"usage": {"recall_memories": run.usage}} if run.usage["calls"] else {}
+    return {**written, **usage, "evidence": evidence}
 
 
 async def with_room(
@@ -356,7 +364,7 @@ def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) 
     return Bank(memories, np.stack([one.vector for one in said.values()]), moods)
 
 
-class MemoryReplySettings(ReplySettings, MemoryRecallSettings):
+class MemoryReplySettings(MemoryRecallSettings, ReplySettings):
     """A reply that rests on memories."""
 
 

@@ -21,7 +21,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
-from dramaturg.stores.index.memories import MEMORY_KIND, Mood
+from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 from dramaturg.stores.role import Role
 
@@ -58,7 +58,8 @@ async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, A
 
     It comes after the reply, which does not wait for it. A turn that runs twice makes the same memory, and one that
     runs again with another reply makes another. A model that cannot be asked does not lose the turn: without a mood the
-    memory says why, without a meaning there is no memory, and the evidence says why.
+    memory says why, without a meaning there is no memory, and the evidence says why. Where memories are recalled by
+    meaning alone no mood is asked; see `recall_memories`.
 
     Raises:
         StorageError: the store cannot be written.
@@ -108,12 +109,15 @@ async def exchange_memory(state: RememberedState, run: Run[RememberSettings], th
     """
     model, role = await run.embedder(), run.role
     store = await run.store(MEMORY_KIND, state.get("memories_version"))
-    encoder = await encoder_of(run, store.encoder, role.card)
     asked, answer = state["messages"][-2:]
     speaker = (asked.name or "").replace("\0", "")[:SPEAKER]  # which Postgres does not take
     exchange = Exchange(exchange_text(state["question"], answer.text, speaker, role.card.name), answer.text)
     embedded = model.documents([exchange.text], dimension=store.manifest.embedding.dimension)
-    vectors, mood = await asyncio.gather(embedded, mood_or_reason(encoder, exchange))
+    encoder = await encoder_of(run, store.encoder, role.card)
+    if run.settings.strategy == "semantic":
+        vectors, mood = await embedded, Mood(emotions=None, error=NOT_ASKED)
+    else:
+        vectors, mood = await asyncio.gather(embedded, mood_or_reason(encoder, exchange))
     return ConversationMemory(
         thread=thread,
         turn=str(asked.id),
@@ -139,6 +143,18 @@ async def mood_or_reason(encoder: EmotionEncoder, exchange: Exchange) -> Mood:
     return mood
 
 
+async def ask_late(kept: ConversationMemories, ids: Sequence[str], encoder: EmotionEncoder, role: Role) -> None:
+    """Ask for the moods of memories that were made without one, and keep them."""
+    memories, name = await kept.get(ids), role.card.name
+    exchanges = [
+        Exchange(exchange_text(one.question, one.answer, one.speaker, name), one.answer) for one in memories.values()
+    ]
+    moods = await asyncio.gather(*(mood_or_reason(encoder, one) for one in exchanges))
+    for memory, mood in zip(memories.values(), moods, strict=True):
+        felt = {"emotions": mood.emotions, "error": mood.error, "encoder": encoder.name}
+        await kept.save(memory.model_copy(update=felt))
+
+
 def exchange_text(question: str, answer: str, speaker: str, role: str) -> str:
     """What was said in a turn, as the memories of dialogues are written."""
     asked = f"{speaker}: {question}" if speaker else question
@@ -159,6 +175,8 @@ class Said(NamedTuple):
     pinned: bool
     encoder: str
     scores: dict[str, int] | None
+    error: str
+    """Why there are no scores."""
     embedding: str
     vector: Vectors
     """Shape (d,)."""

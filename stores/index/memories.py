@@ -11,6 +11,8 @@ from dramaturg.stores.index.records import Record, decode_records
 MEMORIES_FILE = "memories.jsonl"
 MOODS_FILE = "moods.jsonl"
 VECTORS_FILE = "vectors.faiss"
+NOT_ASKED = "It was not asked for."
+"""The error of a mood that nothing has needed yet."""
 
 
 class StoredMemory(Record):

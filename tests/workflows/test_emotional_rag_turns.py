@@ -276,6 +276,60 @@ async def test_similarity_takes_the_exchange_for_a_question_that_says_nothing_al
     assert max(scores, key=lambda name: scores[name]) == felt
 
 
+@pytest.mark.parametrize("encoder", ["model", "embedding"])
+async def test_by_the_papers_rules_a_question_is_read_alone(tmp_path: Path, encoder: str) -> None:
+    small_role(tmp_path)
+    felt = {}
+    for rules in ("ours", "paper"):
+        talk = Talk(tmp_path, emotion_encoder=encoder, rules=rules)
+        await talk.ask("I am sad. My dog has died, and I weep.", model := feeler())
+        found = (await talk.ask("Where then?", model))["mood"]["emotions"]
+        felt[rules] = found["sadness"]["score"], any("<before>\n" in text for text in shown(model, "mood"))
+    assert felt["ours"][0] > felt["paper"][0]
+    assert felt["paper"] == (1, False)
+    assert felt["ours"][1] == (encoder == "model")
+
+
+# Moods that nothing needs
+
+
+async def test_by_meaning_alone_no_mood_is_asked_until_a_strategy_needs_it(tmp_path: Path) -> None:
+    """Neither of the role's memories, nor of the question, nor of the exchange."""
+    small_role(tmp_path)
+    talk, model = Talk(tmp_path, strategy="semantic", recent=0), feeler()
+    for text in (GLAD, SAD):
+        assert len((await talk.ask(text, model))["memories"]) > 4
+    assert len(model.calls) == len(shown(model, "reply")) == 2
+    assert {one.error for one in await talk.kept.all()} == {"It was not asked for."}
+    model.calls.clear()
+    found = await talk.ask("Has your dog died, too?", model, strategy="C-A")
+    own = sum(one["canon"] for one in found["memories"])
+    # Those of the role, those of two exchanges, and then as in any turn: the question, and what was said now.
+    assert len(shown(model, "mood")) == own + 2 + 2
+    assert all(one["emotions"] for one in found["memories"])
+    assert said(found)[0] == SAD
+    assert all(one.emotions for one in await talk.kept.all())
+    model.calls.clear()
+    await talk.ask("And your cat, is it well?", model)
+    assert len(shown(model, "mood")) == 2
+    model.calls.clear()
+    await talk.ask("And your aunt, is she well?", model, strategy="semantic")
+    assert shown(model, "mood") == []
+
+
+async def test_of_many_exchanges_without_a_mood_a_turn_asks_for_the_latest(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "LATE", 2)
+    for number in range(3):
+        await talk.ask(f"{number}?", strategy="semantic")
+    await talk.ask(SAD, model := feeler(), strategy="C-A")
+    assert len(shown(model, "mood")) == 2 + 2
+    assert [one.question for one in await talk.kept.all() if one.error] == ["0?"]
+    await talk.ask(GLAD, model)
+    assert not [one.question for one in await talk.kept.all() if one.error]
+
+
 # Its place beside the role's own memories
 
 

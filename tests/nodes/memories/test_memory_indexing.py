@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.index_steps import current
-from dramaturg.nodes.memories.index import made_so
+from dramaturg.nodes.memories.index import cost_of_memories, made_so
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.memories import edit, pin, remove
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, RoleFileError, StaleDraft
@@ -148,6 +148,22 @@ async def test_the_similarity_encoder_asks_no_chat_model(role: Role) -> None:
     assert report["encoder"] == served(role).encoder == "embedding:WordEmbeddings:words"
     assert all(scores is not None and {*scores} == {*EMOTIONS} for scores in moods(role).values())
     assert all(1 <= score <= 10 for scores in moods(role).values() for score in (scores or {}).values())
+
+
+async def test_what_is_indexed_for_meaning_alone_lacks_moods_and_says_no_failure(role: Role) -> None:
+    report = await index(role, model := feeling(), strategy="semantic")
+    assert (report["failed"], report["calls"], model.calls) == ([], 0, [])
+    assert {*moods(role).values()} == {None}
+    again = await index(role, model, strategy="semantic")
+    assert (again["version"], model.calls) == (report["version"], [])
+    assert (await cost_of_memories(context(role, strategy="semantic"), {})).questions == 0
+    assert (await cost_of_memories(context(role), {})).questions == len(ALL)
+    await index(role, model)
+    assert {*memories_asked(model)} == ALL
+    assert None not in moods(role).values()
+    await index(role, model, strategy="semantic")
+    assert len(model.calls) == len(ALL)
+    assert None not in moods(role).values()
 
 
 async def test_a_role_without_memories_says_what_to_do(role: Role) -> None:
