@@ -428,7 +428,7 @@ async def test_wishes_are_not_remembered(role: Role) -> None:
         "I cannot say.",
         "{}",
         mood(joy=11),
-        mood(joy=0),
+        mood(joy=-1),
         mood()[:-9],
         "",
     ],
