@@ -21,6 +21,7 @@ from dramaturg.nodes.identity.episodes import (
     EpisodeInput,
     Episodes,
     EpisodeSettings,
+    Situation,
     compose,
     recall_episodes,
     remember_episode,
@@ -82,6 +83,7 @@ class IdentityOutput(GroundsOutput):
     percept: Perceived
     identity: FoundIdentity
     updates: Updates
+    situation: Situation
 
 
 class IdentityGroundsState(IdRagState, GroundsOutput):

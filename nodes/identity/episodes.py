@@ -64,6 +64,9 @@ Episodes = Annotated[
 ]
 
 
+Situation = Annotated[str, Field(description="What is remembered and perceived, as prompts show it: WM.")]
+
+
 class EpisodeInput(DecisionInput):
     """The input of a decision: messages, and beside them what a program brings, such as memories."""
 
@@ -75,7 +78,7 @@ class EpisodeState(PerceptionState):
 
     episodes: NotRequired[Episodes]
     recalled_episodes: Annotated[list[Episode], Field(description="The memories that came back, the oldest first, R.")]
-    situation: Annotated[str, Field(description="What is remembered and perceived, as prompts show it: WM.")]
+    situation: Situation
     plans_ahead: Annotated[bool, Field(description="Whether a plan is made before this decision.")]
 
 

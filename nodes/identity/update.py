@@ -30,6 +30,7 @@ from dramaturg.nodes.identity.chronicle import (
     triple_json,
     written_relation,
 )
+from dramaturg.nodes.identity.episodes import Situation
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
 from dramaturg.nodes.identity.perception import before, date_of_turn, question_of
 from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
@@ -66,6 +67,7 @@ class UpdateState(IdentityState):
 
     updates: Updates
     identity: FoundIdentity
+    situation: Situation
     proposed: NotRequired[
         Annotated[list[IdentityChange], Field(description="Changes of the identity that wait for approval.")]
     ]
@@ -98,7 +100,7 @@ def update_outcome(state: UpdateState) -> Literal["reflect", "stay"]:
 
 @needs(question="read_turn", percept="perceive")
 async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Look for evidence in what was asked, seen and done, and propose changes.
+    """Look for evidence in what was asked, seen and done, beside what is remembered, M, and propose changes.
 
     Without a usable answer of the model the identity stays, and the evidence says why. Each change that replaces no
     core triple is checked against all of them, a question of the gate: what contradicts one waits for a person.
@@ -114,7 +116,11 @@ async def reflect(state: UpdateState, runtime: Runtime[Any]) -> dict[str, Any]:
         "question": happened,
         "line": state["messages"][-1].text,
     }
-    messages = run.prompt("reflect_identity").messages(role=identity.name, before=before(run, state), data=data)
+    shown = {
+        "situation": f"{situation}\n\n" if (situation := state.get("situation")) else "",
+        "before": before(run, state),
+    }
+    messages = run.prompt("reflect_identity").messages(role=identity.name, data=data, **shown)
     proposed: list[IdentityChange] = []
     evidence: dict[str, Any]
     try:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
 from dramaturg.stores.errors import RoleError
@@ -170,6 +171,23 @@ async def test_a_baseline_infers_who_the_role_is_from_memories_alone(tmp_path: P
     assert identity(model) == ["She keeps a light."]
     assert output["evidence"]["identity"]["how"] == "inferred"
     assert counted(model) == {"inferred": 1, "reply": 1}  # no statement to hold a reply against
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+async def test_reflection_is_given_what_is_remembered(
+    tmp_path: Path, language: str, snapshot: SnapshotAssertion
+) -> None:
+    """𝒞' = update(𝒞, o, M, A): M beside the question and the reply, and in a deed what is seen."""
+    role = ada(tmp_path)
+    write_memories(role, [STORM])
+    await take(role, model := decider(), language=language, update=True)
+    (text,) = shown(model, "reflected")
+    assert fenced("memories", text) == f"- [2024-09-01] {STORM['text']}"
+    assert text == snapshot
+    await take(role, model := decider(), language=language, update=True, **HOUR)
+    (text,) = shown(model, "reflected")
+    assert STORM["text"] in fenced("memories", text)
+    assert fenced("seen", text)
 
 
 @pytest.mark.parametrize("settings", [{}, {"identity": "full"}, {"identity_retrieval": "embedding"}])

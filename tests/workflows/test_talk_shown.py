@@ -127,3 +127,8 @@ async def test_what_comes_back_of_the_conversation_is_of_what_the_verifier_knows
     await talk.say("Who are you?")
     third = await talk.say("What does Wilhelmina keep?")
     assert any("Wilhelmina keeps a tortoise" in fenced("notes", one) for one in third["verify_line"])
+
+
+async def test_reflection_in_the_ensemble_is_given_what_is_remembered(tmp_path: Path) -> None:
+    found = await Asked("ensemble", tmp_path, identity={"update": True}).say(PEACE)
+    assert fenced("memories", found["reflect_identity"][0])
