@@ -60,7 +60,11 @@ OutOption = Annotated[
 ModelOption = Annotated[str, typer.Option("--model", help="The chat model for studies that need one.")]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of riverbend, e.g. hours=14. May be repeated."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting of riverbend, e.g. hours=14, or of drmr-tokens, e.g. turns=20. May be repeated.",
+    ),
 ]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be asked, as far as is known, and exit.")

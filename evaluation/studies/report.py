@@ -12,6 +12,7 @@ from dramaturg.evaluation.reports.tables import bounds, signed, table
 from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
+    drmr_tokens,
     entity_merges,
     follow_ups,
     mood_congruence,
@@ -32,6 +33,7 @@ STUDIES: Mapping[str, Study] = {
         scope_detection,
         mood_congruence,
         clique_relevance,
+        drmr_tokens,
         riverbend,
     )
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dramaturg.evaluation.metrics.intervals import Interval, Share, wilson
 from dramaturg.evaluation.studies import (
     chunk_usage,
     clique_relevance,
+    drmr_tokens,
     entity_merges,
     follow_ups,
     mood_congruence,
@@ -52,6 +54,7 @@ from dramaturg.stores.library import Library
 
 from fakes import ScriptedChatModel
 from roles import LIFE, WordEmbeddings, fenced, said, small_role
+from scope_roles import player
 
 EXAMPLES = ("beethoven", "wukong", "silver")
 
@@ -464,6 +467,31 @@ def test_a_clique_is_chosen_among_what_comes_back(bench: Bench, monkeypatch: pyt
     assert not record.same
 
 
+def test_tokens_of_a_talk_are_told_apart_by_module(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    relation = MarkedRelation(user="Tom", questions=("What is in the parcel?",), bears=("friday",))
+    monkeypatch.setattr(drmr_tokens, "gold", lambda: gold()._replace(relations={"ada": (relation,)}))
+    told = replace(bench, chat_model=player(), settings={"turns": 3})
+    assert drmr_tokens.cost(told).counts["turns"] == 3
+    found = asyncio.run(drmr_tokens.records(told))
+    assert [(one.role, one.turn) for one in found] == [("ada", 1), ("ada", 2), ("ada", 3)]
+    assert all(one.response > 0 and one.revision > 0 for one in found)
+    assert found[0].construction > found[2].construction
+    (shares,) = drmr_tokens.findings(found).tables
+    assert [row[0] for row in shares.rows] == ["1", "2 to 3"]
+    for row in shares.rows:
+        assert sum(cell.mean for cell in row[2:] if isinstance(cell, Interval)) == pytest.approx(1)
+
+
+def test_what_follows_a_check_is_revision() -> None:
+    def step(node: str, tokens: int) -> dict[str, Any]:
+        return {node: {"usage": {node: {"prompt_tokens": tokens, "completion_tokens": 0}}}}
+
+    nodes = ("score_edges", "build_memory", "draft", "verify", "build_memory", "draft", "verify")
+    after = {"speak": None}, step("condense_memory", 1000), step("summarize", 2000)
+    spent = drmr_tokens.spent_by([*(step(node, 2**at) for at, node in enumerate(nodes)), *after])
+    assert spent == {"construction": 1 + 2 + 1000, "response": 4 + 2000, "revision": 8 + 16 + 32 + 64}
+
+
 def test_memories_are_recalled_by_every_strategy(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     moods = gold().moods.model_copy(
         update={"memories": {"ada": {"joy": ("The lamp burned",), "sadness": ("They drowned",)}}}
@@ -522,7 +550,9 @@ def test_the_plot_shows_each_bin_and_is_the_same_twice() -> None:
 
 
 def test_studies_are_had_by_their_names() -> None:
-    assert [one.name for one in studies_of([])] == [name for name in STUDIES if name != "riverbend"]
+    assert [one.name for one in studies_of([])] == [
+        name for name in STUDIES if name not in ("drmr-tokens", "riverbend")
+    ]
     assert [one.name for one in studies_of(["chunk-usage", "chunk-usage"])] == ["chunk-usage"]
     with pytest.raises(ValueError, match="splitters"):
         studies_of(["spliters"])

@@ -1,0 +1,171 @@
+"""What DRMR's tokens go into, turn by turn (DRMR 6.3, Figure 4): the role memory, the reply, or its revision."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, Literal, NamedTuple, cast
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import BaseModel, ConfigDict, Field
+
+from dramaturg.evaluation.metrics.intervals import POSITIVE, SHARE
+from dramaturg.evaluation.studies.splitters import answerable
+from dramaturg.evaluation.studies.study import (
+    Bench,
+    Cell,
+    MarkedRelation,
+    Study,
+    StudyCost,
+    StudyFindings,
+    StudyTable,
+    few,
+    gold,
+    marked,
+    over_roles,
+)
+from dramaturg.stores.role import Role
+from dramaturg.workflows import drmr, drmr_index
+
+Module = Literal["construction", "response", "revision"]
+MODULES: tuple[Module, ...] = ("construction", "response", "revision")
+CONSTRUCTION = ("score_edges", "build_memory")
+CHECK = "verify"
+"""With it the revision of a reply begins, whether or not the reply passes."""
+LAST: Mapping[str, Module] = {"condense_memory": "construction", "summarize": "response"}
+"""What comes after the reply."""
+
+
+class DrmrTokensSettings(BaseModel):
+    """How long the talks are."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turns: int = Field(default=8, ge=1, le=100, description="Turns of the talk with each role.")
+
+
+class SpentTurn(NamedTuple):
+    """The tokens of one turn by module."""
+
+    role: str
+    turn: int
+    """From 1."""
+    construction: int
+    response: int
+    revision: int
+
+
+async def records(bench: Bench) -> list[SpentTurn]:
+    """Talk with each role as the first of its marked users, and count what each node asks."""
+    own = DrmrTokensSettings.model_validate(dict(bench.settings))
+    found: list[SpentTurn] = []
+    for name, (relation, *_) in marked(gold().relations, bench.roles).items():
+        await drmr_index.graph.ainvoke({}, context=bench.context(drmr_index.DrmrIndexContext, name))
+        graph = drmr.build().compile(InMemorySaver())
+        context = bench.context(drmr.DrmrContext, name, user_role=relation.user, rules="paper")
+        told = bench.told(f"drmr-tokens, {name}", own.turns)
+        for turn, line in enumerate(lines_of(bench.role(name), relation, own.turns), 1):
+            given: Any = {"messages": [HumanMessage(line)]}
+            config: Any = {"configurable": {"thread_id": name}}
+            stream = graph.astream(given, config, context=context, stream_mode="updates")
+            spent = spent_by([cast("Mapping[str, Any]", step) async for step in stream])
+            found.append(SpentTurn(name, turn, *(spent[module] for module in MODULES)))
+            told.step()
+    return found
+
+
+def lines_of(role: Role, relation: MarkedRelation, turns: int) -> list[str]:
+    """What the user says: the questions that are marked as this user's, and then the role's own in scope."""
+    own = (one.question for one in answerable(role))
+    return list(islice(chain(relation.questions, own), turns))
+
+
+def spent_by(steps: Iterable[Mapping[str, Any]]) -> Counter[Module]:
+    """The tokens of a turn by module: what follows the first check of a draft is revision, and so is the check."""
+    found = Counter[Module]()
+    checked = False
+    for step in steps:
+        for node, written in step.items():
+            checked = checked or node == CHECK
+            before: Module = "construction" if node in CONSTRUCTION else "response"
+            module = LAST.get(node, "revision" if checked else before)
+            told = (written or {}).get("usage")
+            for usage in told.values() if isinstance(told, Mapping) else ():  # the first node wipes it
+                found[module] += usage["prompt_tokens"] + usage["completion_tokens"]
+    return found
+
+
+def findings(records: Sequence[SpentTurn]) -> StudyFindings:
+    """The numbers."""
+    last = max(one.turn for one in records)
+    return StudyFindings(
+        (share_rows(records, last),),
+        how=(
+            "One user of each role (`gold/relations.yaml`) asks the marked questions and then the role's own, in one "
+            "talk with DRMR by the rules of its paper. The dialogues are indexed before; nothing of that is counted.",
+            "Construction: scores of edges, records of the role memory, and their merging. Response: the first draft, "
+            "and a summary where the window is full. Revision: each verification, and what follows it in a turn, "
+            "records among it.",
+        ),
+        limits=(
+            "Tokens are those of this model; the paper's are of gpt-3.5-turbo on CharacterEval. Edges that were scored "
+            "in an earlier run of the study are not asked again: delete its folder to count them.",
+            "Turns of one talk depend on each other, so intervals are over roles.",
+            few(len({one.role for one in records})),
+        ),
+    )
+
+
+def share_rows(records: Sequence[SpentTurn], last: int) -> StudyTable:
+    """Tokens of a turn, and the share of each module in them, by turns that double in number."""
+    rows: list[tuple[Cell, ...]] = []
+    first = 1
+    while first <= last:
+        end = min(2 * first - 1, last)
+        of = [one for one in records if first <= one.turn <= end]
+        tokens = {role: [float(sum(one[2:]))] for role, one in summed(of).items()}
+        a_turn = {role: [one / turns_of(of, role) for one in values] for role, values in tokens.items()}
+        shares = (
+            over_roles(
+                {role: [one[2 + at] / tokens[role][0]] for role, one in summed(of).items() if tokens[role][0]}, SHARE
+            )
+            for at in range(len(MODULES))
+        )
+        rows.append((f"{first}" if first == end else f"{first} to {end}", over_roles(a_turn, POSITIVE), *shares))
+        first = end + 1
+    return StudyTable("Share of each module in the tokens of a turn", ("turns", "tokens a turn", *MODULES), tuple(rows))
+
+
+def summed(records: Sequence[SpentTurn]) -> dict[str, SpentTurn]:
+    """The tokens of each role over some turns."""
+    found: dict[str, SpentTurn] = {}
+    for one in records:
+        before = found.get(one.role, SpentTurn(one.role, 0, 0, 0, 0))
+        found[one.role] = SpentTurn(one.role, one.turn, *(a + b for a, b in zip(before[2:], one[2:], strict=True)))
+    return found
+
+
+def turns_of(records: Sequence[SpentTurn], role: str) -> int:
+    """How many turns of a role there are."""
+    return sum(one.role == role for one in records)
+
+
+def cost(bench: Bench) -> StudyCost:
+    """How many turns it takes; what each asks hangs on the verdicts."""
+    own = DrmrTokensSettings.model_validate(dict(bench.settings))
+    turns = own.turns * len(marked(gold().relations, bench.roles))
+    line = (
+        f"drmr-tokens: {turns} turns of DRMR; each asks for a reply and its verification, and in early ones for more."
+    )
+    return StudyCost({"turns": turns, "least_calls": 2 * turns}, (line,))
+
+
+STUDY = Study(
+    "drmr-tokens",
+    "What DRMR's tokens go into",
+    records,
+    findings,
+    lambda bench: marked(gold().relations, bench.roles),
+    settings=DrmrTokensSettings,
+    cost=cost,
+)
