@@ -9,10 +9,10 @@ from dramaturg.cli.options import (
     ModelOption,
     PromptsOption,
     SettingsOption,
-    settings_of,
     shelf_of,
 )
 from dramaturg.cli.serve import FlowOption, flows_of, named
+from dramaturg.workflows.settings import settings_of
 
 
 def mcp(

@@ -14,10 +14,10 @@ from dramaturg.cli.options import (
     PromptsOption,
     SettingsOption,
     own_named,
-    settings_of,
     shelf_of,
 )
 from dramaturg.cli.output import screen
+from dramaturg.workflows.settings import settings_of
 
 HERE = "127.0.0.1"
 EVERYWHERE = ("*",)

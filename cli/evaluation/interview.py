@@ -21,8 +21,6 @@ from dramaturg.cli.options import (
     SettingsOption,
     carry_to,
     library_path,
-    require_known,
-    settings_of,
 )
 from dramaturg.cli.output import print_json, screen, table_of
 from dramaturg.cli.progress import bars
@@ -33,6 +31,7 @@ from dramaturg.evaluation.interviews.state import InterviewContext, InterviewOut
 from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.run import RoleContext
 from dramaturg.workflows.methods import file_name, flow
+from dramaturg.workflows.settings import require_known, settings_of
 
 Pole = StrEnum("Pole", {"low": "low", "high": "high"})
 Judging = StrEnum(

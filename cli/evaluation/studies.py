@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from dramaturg.cli.options import JsonOption, LibraryOption, names_in, require_known, settings_of, shelf_of
+from dramaturg.cli.options import JsonOption, LibraryOption, names_in, shelf_of
 from dramaturg.cli.output import (
     NUMBERS,
     errors,
@@ -38,6 +38,7 @@ from dramaturg.evaluation.studies.report import (
 from dramaturg.evaluation.studies.study import Bench, Study, copy_roles
 from dramaturg.models.environment import environment
 from dramaturg.stores.library_folder import Library
+from dramaturg.workflows.settings import require_known, settings_of
 
 if TYPE_CHECKING:
     from dramaturg.nodes.world.world import Event

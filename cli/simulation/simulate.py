@@ -16,13 +16,12 @@ from dramaturg.cli.options import (
     SettingsOption,
     carry_to,
     library_path,
-    require_known,
-    settings_of,
 )
 from dramaturg.cli.output import note, print_json, screen
 from dramaturg.cli.stopping import stopping
 from dramaturg.conversations.simulation import open_simulation, server_of
 from dramaturg.nodes.world.world import Event, names_of, scenario_of
+from dramaturg.workflows.settings import require_known, settings_of
 
 if TYPE_CHECKING:
     from dramaturg.workflows.riverbend_agents import RiverbendContext

@@ -123,26 +123,22 @@ def share_rows(records: Sequence[SpentTurn], last: int) -> StudyTable:
     while first <= last:
         end = min(2 * first - 1, last)
         of = [one for one in records if first <= one.turn <= end]
-        tokens = {role: [float(sum(one[2:]))] for role, one in summed(of).items()}
-        a_turn = {role: [one / turns_of(of, role) for one in values] for role, values in tokens.items()}
+        spent = {role: summed(one for one in of if one.role == role) for role in dict.fromkeys(one.role for one in of)}
+        whole = {role: sum(one.values()) for role, one in spent.items() if any(one.values())}
+        a_turn = {role: [tokens / turns_of(of, role)] for role, tokens in whole.items()}
         shares = (
-            over_roles(
-                {role: [one[2 + at] / tokens[role][0]] for role, one in summed(of).items() if tokens[role][0]}, SHARE
-            )
-            for at in range(len(MODULES))
+            over_roles({role: [spent[role][module] / tokens] for role, tokens in whole.items()}, SHARE)
+            for module in MODULES
         )
         rows.append((f"{first}" if first == end else f"{first} to {end}", over_roles(a_turn, POSITIVE), *shares))
         first = end + 1
     return StudyTable("Share of each module in the tokens of a turn", ("turns", "tokens a turn", *MODULES), tuple(rows))
 
 
-def summed(records: Sequence[SpentTurn]) -> dict[str, SpentTurn]:
-    """The tokens of each role over some turns."""
-    found: dict[str, SpentTurn] = {}
-    for one in records:
-        before = found.get(one.role, SpentTurn(one.role, 0, 0, 0, 0))
-        found[one.role] = SpentTurn(one.role, one.turn, *(a + b for a, b in zip(before[2:], one[2:], strict=True)))
-    return found
+def summed(records: Iterable[SpentTurn]) -> dict[Module, int]:
+    """The tokens of some turns."""
+    turns = list(records)
+    return {module: sum(getattr(one, module) for one in turns) for module in MODULES}
 
 
 def turns_of(records: Sequence[SpentTurn], role: str) -> int:

@@ -106,7 +106,7 @@ def test_two_runs_do_not_share_a_folder(asked: Command, stub: Endpoint) -> None:
         (("entity-merges", "--role", "ada", "--model", "auto"), "no marks"),
         (("scope-detection", "entity-merges", "--role", "ada", "--model", "auto"), "no marks"),
         (("scope-detection", "clique-relevance", "--role", "ada", "--model", "auto"), "no marks"),
-        (("splitters", "--set", "hours=2"), "These studies have no settings: name riverbend"),
+        (("splitters", "--set", "hours=2"), "These studies have no settings: name drmr-tokens or riverbend"),
         (("riverbend", "--set", "hour=2"), "riverbend has no setting 'hour'"),
         (("riverbend", "--set", "conditions=no-hops"), "there is no condition 'no-hops'"),
         (("riverbend", "--set", "measures=recal"), "measures"),

@@ -95,7 +95,7 @@ async def test_by_the_papers_rules_nobody_is_shown_more_than_the_paper_says(tmp_
     assert not any("<conversation>" in one for name in CHECKS[method] for one in second[name])
 
 
-async def test_memories_are_recalled_by_the_question_in_full_and_their_mood_is_asked_beside_that(
+async def test_memories_are_recalled_by_the_question_in_full_while_their_mood_is_asked(
     tmp_path: Path,
 ) -> None:
     talk = Asked("emotional-rag", tmp_path, recalled=1, strategy="semantic")
