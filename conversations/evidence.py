@@ -249,6 +249,8 @@ class _Evidence(TypedDict, total=False):
     hypothetical_error: str
     entities_error: str
     graph_warning: str
+    documents_warning: str
+    documents_error: str
     mood: _Mood | None
     memories: list[_Memory] | None
     lost_memories: Count

@@ -40,6 +40,8 @@ from dramaturg.stores.names import normal_name
 
 __all__ = ["Grounds", "GroundsInput", "GroundsOutput", "GroundsSettings", "ReplySettings", "in_role", "spoken"]
 
+BESIDE = ("profile", "knowledge")
+"""Kinds of grounds that stand in front of a prompt's last section where the prompt has no place for them."""
 DIRECTIONS = 1500
 """The most tokens of how the author of a card wants its role to be played."""
 LONGEST_STOP = 1_000  # characters
@@ -351,7 +353,8 @@ def prompt_of(
     role, grounds = run.role.card, shown.grounds
     texts = {kind: "\n\n".join(all_of) for kind, all_of in grounds["texts"].items()}
     values = {"grounds": "\n\n".join(fence(kind, text) for kind, text in texts.items() if text), **values}
-    *system, last = run.prompt(name).messages(
+    prompt = run.prompt(name)
+    *system, last = prompt.messages(
         role=role.name,
         limits="".join(section(run, part, text) for part, text in grounds["limits"].items() if text),
         data={"profile": shown.profile, "question": state["question"], **data, **texts},
@@ -361,7 +364,10 @@ def prompt_of(
     directions = ""
     if role.card and (played := role.directions(grounds["asker"] or stranger_name(run), state["question"])):
         directions = section(run, "directions", clipped(played, DIRECTIONS * BYTES))
-    last = HumanMessage(earlier_summary(run, shown.summary) + directions + scene + last.text)
+    beside = "".join(
+        section(run, kind, texts[kind]) for kind in BESIDE if texts.get(kind) and not prompt.places & {kind, "grounds"}
+    )
+    last = HumanMessage(earlier_summary(run, shown.summary) + beside + directions + scene + last.text)
     said = [*earlier(shown.messages, run.role.id, stranger_name(run)), last]
     if said[0].type == "ai":
         said[:0] = run.prompt("speak_first").messages()

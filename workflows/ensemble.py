@@ -48,7 +48,10 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
-SPOKEN = ("window", "summary_tokens", "reply_tokens", "verify", "alpha", "revisions", "notes", "redraft", "recent")
+SPOKEN = (
+    *("window", "summary_tokens", "reply_tokens", "document_passages"),
+    *("verify", "alpha", "revisions", "notes", "redraft", "recent"),
+)
 """The settings of a method that are about its reply, or that the ensemble does for all: a part gives none."""
 
 

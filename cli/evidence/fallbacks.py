@@ -24,6 +24,7 @@ GONE = {
     "retrieved": Gone("passages have no verdict"),
     "query": Gone("the web was searched for the question as it was asked"),
     "web": Gone("the web could not be searched"),
+    "documents": Gone("the role's documents were not searched", "document_passages=0"),
     "attributes": Gone("no attributes of the role were had"),
     "mood": Gone("the emotion of the question is not known", "strategy=semantic"),
     "relations": Gone("relations have no score"),

@@ -73,6 +73,10 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """Which passages the reply rests on, and how they were chosen."""
     if warning := evidence.get("warning"):
         yield Text(warning, style="yellow")
+    if warning := evidence.get("documents_warning"):
+        yield Text(warning, style="dim")
+    if error := evidence.get("documents_error"):
+        yield Text(f"The role's documents could not be searched: {error}", style="yellow")
     if "retrieved" in evidence:
         yield from corrective_views(evidence)
     elif "knowledge" in evidence:

@@ -16,7 +16,8 @@ from dramaturg.nodes.dialogues.recall import (
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_in
 from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
+from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, joined, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
 from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings
@@ -24,7 +25,7 @@ from dramaturg.nodes.verification import VerificationSettings
 __all__ = ["draft_related", "ground_relations", "relation_grounds", "respond_from_dialogues"]
 
 
-class RelatedReplySettings(RoleMemorySettings, VerificationSettings):
+class RelatedReplySettings(RoleMemorySettings, VerificationSettings, DocumentSettings):
     """A reply that knows whom it answers, and is verified."""
 
     verify: Open[bool] = Field(default=True, description="Whether a reply is verified, and revised if it does not fit.")
@@ -49,17 +50,19 @@ class DialogueReplySettings(DialogueRecallSettings, ReplySettings):
 async def draft_related(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the reply, c = GenResp(M, C) (Equation 5): to a user whose role and standing the role memory tells.
 
-    Without the role memory the dialogues that were brought back take its place.
+    Without the role memory the dialogues that were brought back take its place. What the role's documents say of the
+    question stands beside either.
     """
     run = await open_run(runtime, RelatedReplySettings)
-    grounds = await relation_grounds(run, state)
+    documents = await document_grounds(run, state)
+    grounds = joined([await relation_grounds(run, state), documents])
     asker, texts = grounds["asker"] or stranger_name(run), grounds["texts"]
     checkers = ["verifier"] if run.settings.verify else []
-    if not run.settings.role_memory:
-        empty = {"other": "", "dialogues": ""}
-        return await drafted(run, state, "respond_from_dialogues", grounds, checkers=checkers, data=empty, user=asker)
-    data = {"other": "", "memory": "\n\n".join(texts.get("records", []))}
-    return await drafted(run, state, "respond_from_memory", grounds, checkers=checkers, data=data, user=asker)
+    prompt, data = "respond_from_dialogues", {"other": "", "dialogues": ""}
+    if run.settings.role_memory:
+        prompt, data = "respond_from_memory", {"other": "", "memory": "\n\n".join(texts.get("records", []))}
+    written = await drafted(run, state, prompt, grounds, checkers=checkers, data=data, user=asker)
+    return {**written, "evidence": {**documents["evidence"], **written["evidence"]}}
 
 
 @needs(dialogues="recall_dialogues")

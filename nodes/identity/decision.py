@@ -12,7 +12,8 @@ from dramaturg.nodes.drafts import DraftState, drafts_of, ended, new_draft, revi
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.gate import GateSettings
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, SelfImageState, identity_grounds
-from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, in_role, section, spoken
+from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
+from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, in_role, joined, section, spoken
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.prompts import fence
 
@@ -52,7 +53,7 @@ async def make_plan(state: PlanState, runtime: Runtime[Any]) -> dict[str, Any]:
     }
 
 
-class DecisionSettings(IdentityRetrievalSettings, GateSettings, ReplySettings):
+class DecisionSettings(IdentityRetrievalSettings, GateSettings, ReplySettings, DocumentSettings):
     """How a decision is made."""
 
 
@@ -70,6 +71,8 @@ class DecisionState(SelfImageState, DraftState):
 async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Propose what the role says, does, or chooses of the options (5.2: a choice is made without chance).
 
+    What it says may rest on its profile and its documents too; the paper's rests on its identity alone.
+
     It is streamed only without a gate: nobody is to read a line that is then taken back. A choice goes to no gate: it
     is one of the options.
 
@@ -77,7 +80,7 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
         ModelError: the model gave no answer.
     """
     run = await open_run(runtime, DecisionSettings)
-    name, percept, before = run.role.card.name, state["percept"], drafts_of(state)
+    name, percept, before, documents = run.role.card.name, state["percept"], drafts_of(state), NO_GROUNDS
     known: dict[str, Any] = {"situation": state["situation"], "self_image": state["self_image"]}
     question, note, slips = {"question": state["question"]}, revision_note(before), dict[str, Any]()
     checkers = ["gate"] if run.settings.gate and not percept["options"] else []
@@ -90,11 +93,14 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
         deed, slips = await in_role(run, state, messages, quiet=True)
         said = AIMessage(" ".join(deed.text.split()))
     else:
-        limited = NO_GROUNDS | {"limits": {"directed": note}}
+        documents = await document_grounds(run, state)
+        profile = run.role.card.profile.strip() if run.settings.document_passages else ""
+        texts = {**({"profile": [profile]} if profile else {}), **documents["texts"]}
+        limited = NO_GROUNDS | {"texts": texts, "limits": {"directed": note}}
         said, slips = await spoken(run, state, "respond_from_identity", limited, quiet=bool(checkers), **known)
-    grounds = ground_text(identity_grounds(state), run.role.card.profile)
-    drafts = [*before, new_draft(state, said, checkers)]
-    return {"drafts": drafts, "grounds": grounds, "asker": "", "evidence": slips, "usage": {"act": run.usage}}
+    grounds = ground_text(joined([identity_grounds(state), documents]), run.role.card.profile)
+    drafts, evidence = [*before, new_draft(state, said, checkers)], {**documents["evidence"], **slips}
+    return {"drafts": drafts, "grounds": grounds, "asker": "", "evidence": evidence, "usage": {"act": run.usage}}
 
 
 @needs(question="read_turn", drafts="a node that drafts")

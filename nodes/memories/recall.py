@@ -29,7 +29,8 @@ from dramaturg.nodes.memories.remembering import (
     unfaded,
 )
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, spoken
+from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
+from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, joined, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, in_full
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
@@ -364,7 +365,7 @@ def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) 
     return Bank(memories, np.stack([one.vector for one in said.values()]), moods)
 
 
-class MemoryReplySettings(MemoryRecallSettings, ReplySettings):
+class MemoryReplySettings(MemoryRecallSettings, ReplySettings, DocumentSettings):
     """A reply that rests on memories."""
 
 
@@ -376,12 +377,13 @@ class MemoryReplyState(AskedState, EvidenceState):
 
 @needs(question="read_turn", recalled_memories="recall_memories")
 async def respond_from_memories(state: MemoryReplyState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Answer from the recalled memories, in the voice that they are told in."""
+    """Answer from the recalled memories, in the voice that they are told in, and from what documents say beside."""
     run = await open_run(runtime, MemoryReplySettings)
-    grounds = memory_grounds(run, state)
+    documents = await document_grounds(run, state)
+    grounds = joined([memory_grounds(run, state), documents])
     reply, slips = await spoken(run, state, "respond_from_memories", grounds, data={"memories": ""})
-    usage = {"respond_from_memories": run.usage}
-    return {"messages": [reply], "recalled_memories": [], "evidence": slips, "usage": usage}
+    evidence, usage = {**documents["evidence"], **slips}, {"respond_from_memories": run.usage}
+    return {"messages": [reply], "recalled_memories": [], "evidence": evidence, "usage": usage}
 
 
 @needs(recalled_memories="recall_memories")

@@ -117,11 +117,18 @@ async def passages_of(run: Run[PassageSettings], version: str | None) -> Passage
 
 def passage_evidence(store: PassageStore, candidates: Iterable[Candidate]) -> list[PassageEvidence]:
     """Candidates with their texts, and where these stand in the persona."""
-    return [
-        {**candidate, "source": passage.source, "headings": list(passage.headings), "text": passage.text}
-        for candidate in candidates
-        for passage in (store.get(candidate["passage"]),)
-    ]
+    return [evidence_of(store.get(candidate["passage"]), candidate["score"]) for candidate in candidates]
+
+
+def evidence_of(passage: StoredPassage, score: float) -> PassageEvidence:
+    """A passage with its text, and where it stands in the persona."""
+    return {
+        "passage": passage.id,
+        "score": score,
+        "source": passage.source,
+        "headings": list(passage.headings),
+        "text": passage.text,
+    }
 
 
 def in_context(passage: StoredPassage) -> str:

@@ -142,6 +142,13 @@ def test_replies_are_asked_for_at_one_length_within_one_boundary(language: str) 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_no_reply_is_told_with_which_word_it_begins(language: str) -> None:
+    demands = {"en": r"\b[Bb]egin", "zh": "开头", "ko": "시작"}[language]
+    told = [name for name in REPLIES if re.search(demands, load(name, language).sections[-1][1])]
+    assert told == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_another_packages_reply_is_asked_for_in_the_same_way(language: str, tmp_path: Path) -> None:
     small_role(tmp_path)
     asked = instruction(open_role("ada", tmp_path), language)

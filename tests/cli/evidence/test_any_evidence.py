@@ -16,6 +16,8 @@ TRIPLE = {"sentence": "Ada is calm.", "relation": "is", "kind": "trait", "core":
 CHANGE = {"sentence": "Ada sings.", "replaces": TRIPLE, "evidence": "She sang.", "salience": 4, "confidence": 0.5}
 WHOLE: dict[str, Any] = {
     "warning": "old",
+    "documents_warning": "long",
+    "documents_error": "away",
     "knowledge": [PASSAGE],
     "selection": {
         "selected": [PASSAGE],
