@@ -95,8 +95,9 @@ def role_of(card: Card, source: str, language: Language | None = None, scenes: S
         if lines
     }
     most = {"description": SHORT, "personality": SHORT // 2}
-    short = [shortened(as_written(texts[field], names, 2), length) for field, length in most.items()]
-    profile = "\n\n".join(filter(None, short))
+    whole = {field: as_written(texts[field], names, 2) for field in most}
+    short = {field: shortened(whole[field], length) for field, length in most.items()}
+    profile = "\n\n".join(filter(None, short.values()))
     kept_book, entries, always = (
         (None, {}, "") if book is None else placed(book, names, language, room=LONGEST_PROFILE - len(profile))
     )
@@ -124,7 +125,8 @@ def role_of(card: Card, source: str, language: Language | None = None, scenes: S
     stand = set[str]().union(*(unknown(one) for one in (*texts.values(), said.mes_example, *made.greetings)))
     if book is not None:
         stand |= set[str]().union(*(unknown(one.content) for one in book.read()))
-    return Made(made, files, _became(card, made, kept, files, kept_book), sorted(stand))
+    cut = {field: len(text) for field, text in short.items() if text != whole[field]}
+    return Made(made, files, _became(card, made, kept, files, kept_book, cut), sorted(stand))
 
 
 def card_of(role: Role) -> Card:
@@ -195,7 +197,7 @@ def _greetings(texts: Sequence[Any]) -> tuple[str, ...]:
 
 
 def shortened(text: str, most: int) -> str:
-    """The beginning of a text: whole paragraphs, or sentences, of at most so many characters."""
+    """The beginning of a text: whole paragraphs, or sentences, or words, of at most so many characters."""
     if len(text) <= most:
         return text
     part = text[:most]
@@ -205,20 +207,29 @@ def shortened(text: str, most: int) -> str:
         if mark in part
     ]
     far = [end for end in ends if end > most // 3]
-    return part[: max(far)].strip() if far else f"{part.strip()}…"
+    if far:
+        return part[: max(far)].strip()
+    words = part[: most - 1].rpartition(" ")[0]
+    return f"{(words if len(words) > most // 3 else part[: most - 1]).strip()}…"
 
 
 def _became(
-    card: Card, made: RoleCard, kept: Mapping[str, Any], files: Mapping[str, bytes], book: KeptBook | None
+    card: Card,
+    made: RoleCard,
+    kept: Mapping[str, Any],
+    files: Mapping[str, bytes],
+    book: KeptBook | None,
+    cut: Mapping[str, int],
 ) -> list[Became]:
-    """What became of each part of a card."""
+    """What became of each part of a card; `cut`: how much of a part the profile has, where that is not all of it."""
     said = card.said
     found = [Became("name", "role.yaml: name", made.name)]
     found += [Became("nickname", "role.yaml: aliases", title_of(said.nickname))] * bool(said.nickname)
     for field in FIELDS:
         if text := getattr(said, field):
             profile = " and profile" * (field != "scenario")
-            found.append(Became(field, PERSONA + profile, f"{len(text):,} characters"))
+            part = f", the first {cut[field]:,} of them in the profile" if field in cut else ""
+            found.append(Became(field, PERSONA + profile, f"{len(text):,} characters{part}"))
     if EXAMPLES in files:
         count = files[EXAMPLES].count(b"\n")
         found.append(Became("mes_example", EXAMPLES, f"{count:,} lines"))

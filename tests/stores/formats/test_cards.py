@@ -93,6 +93,20 @@ def test_a_long_description_is_the_profile_as_far_as_whole_sentences_go() -> Non
     assert 400 < len(profile) <= 1200
 
 
+@pytest.mark.parametrize("sentence", ["He keeps the light.\n", "他守着灯。", "he keeps the light and "])
+def test_what_a_profile_has_no_room_for_stands_in_the_persona_and_the_report_says_so(sentence: str) -> None:
+    told = (sentence * (6000 // len(sentence))).strip()
+    made = role_of(Card(2, v2(name="Ada", description=told, personality="Calm.")["data"]), "ada.png")
+    document = made.files["persona/character.md"].decode()
+    described = made.card.profile.removesuffix("\n\nCalm.")
+    assert told in document
+    assert described.removesuffix("…").rstrip() in document
+    assert described.endswith((".", "。", "keeps…", "light…", "the…", "he…", "and…"))
+    sizes = {one.part: one.size for one in made.became}
+    assert sizes["description"] == f"{len(told):,} characters, the first {len(described):,} of them in the profile"
+    assert sizes["personality"] == "5 characters"
+
+
 def test_role_yaml_is_read_as_it_was_written() -> None:
     for value in WILD.values():
         made = role_of(card(dumped(value)), "x.png")
