@@ -250,6 +250,7 @@ class _Evidence(TypedDict, total=False):
     entities_error: str
     graph_warning: str
     documents_warning: str
+    speakers_warning: str
     documents_error: str
     mood: _Mood | None
     memories: list[_Memory] | None

@@ -73,8 +73,9 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """Which passages the reply rests on, and how they were chosen."""
     if warning := evidence.get("warning"):
         yield Text(warning, style="yellow")
-    if warning := evidence.get("documents_warning"):
-        yield Text(warning, style="dim")
+    for name in ("documents_warning", "speakers_warning"):
+        if warning := evidence.get(name):
+            yield Text(warning, style="yellow")
     if error := evidence.get("documents_error"):
         yield Text(f"The role's documents could not be searched: {error}", style="yellow")
     if "retrieved" in evidence:

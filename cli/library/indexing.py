@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from dramaturg.cli.options import (
     AMADEUS,
@@ -271,10 +272,11 @@ def report_view(title: str, report: Mapping[str, Any]) -> RenderableType:
         first = table = Table("", "", title=title, show_header=False)
         for name, value in report.items():
             counted = len(value) if isinstance(value, list) else value
-            if name != "plan":
+            if name not in ("plan", "warning"):
                 table.add_row(name, f"{counted:,}" if isinstance(counted, int) else str(counted))
     left_out = first_of(dropped, table_of("Left out of answers", "passage", "what"), "passage", "dropped")
-    return Group(first, *([failures_table(failed)] if failed else []), *([left_out] if dropped else []))
+    warned = [Text(report["warning"], style="yellow")] if report.get("warning") else []
+    return Group(first, *warned, *([failures_table(failed)] if failed else []), *([left_out] if dropped else []))
 
 
 def failures_table(failed: Sequence[Mapping[str, str]]) -> Table:

@@ -114,10 +114,12 @@ def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption 
 
 def described(role: Role) -> dict[str, Any]:
     """Count what a role's files hold."""
+    from dramaturg.nodes.dialogues.cast import unheard
     from dramaturg.nodes.text.splitter import longest_paragraph
     from dramaturg.stores.index.kinds import KINDS
 
-    documents = role.documents()
+    documents, lines = role.documents(), role.dialogues()
+    warning = unheard(role.card, (line.speaker for line in lines))
     return {
         "role": role.id,
         "name": role.card.name,
@@ -129,7 +131,8 @@ def described(role: Role) -> dict[str, Any]:
             f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents
         ],
         "not read": [one.name for one in unread(role.root)],
-        "dialogue lines": len(role.dialogues()),
+        "dialogue lines": len(lines),
+        **({"speakers": warning} if warning else {}),
         "memories": len(role.memories()),
         "identity triples": len(role.chronicle().triples),
         "questions": len(role.questions()),

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Announce, Answers, answer_all, asked_in_all, progress
-from dramaturg.nodes.dialogues.cast import Speakers, letters_of
+from dramaturg.nodes.dialogues.cast import Speakers, letters_of, unheard
 from dramaturg.nodes.index_steps import (
     IndexBuild,
     IndexDraftState,
@@ -61,7 +61,8 @@ class DialogueReport(TypedDict):
     """What an index of dialogues holds, and what it cost now.
 
     `relations`: pairs of roles who speak with each other, the edges; `scored`: how many of them have a score; `cut`:
-    how many reasons were too long; `failed`: those that have none though it was asked for, and why.
+    how many reasons were too long; `failed`: those that have none though it was asked for, and why; `warning`: that
+    nobody speaks by the role's name, and who may be meant.
     """
 
     version: str
@@ -73,6 +74,7 @@ class DialogueReport(TypedDict):
     failed: list[dict[str, str]]
     calls: int
     tokens: int
+    warning: NotRequired[str]
 
 
 class DialogueIndexInput(TypedDict, total=False):
@@ -163,6 +165,8 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
         "calls": 0,
         "tokens": 0,
     }
+    if warning := unheard(card, (line.speaker for one in dialogues for line in one.lines)):
+        report["warning"] = warning
     return {**begun, "index": report, "failures": []}
 
 

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.reading import encodable
-from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, cast_of, one_sided
+from dramaturg.nodes.dialogues.cast import Cast, UserRoleSettings, as_told, cast_of, one_sided, speakers_warning
 from dramaturg.nodes.dialogues.index import DialogueSettings, DialoguesVersion
 from dramaturg.nodes.edited import entries
 from dramaturg.nodes.open_settings import Open
@@ -141,6 +141,7 @@ async def recalled(
     shown = dialogue_evidence(brought, cast.store)
     runtime.stream_writer({"event": "dialogues", "dialogues": shown})
     warning = {"warning": cast.store.warning} if cast.store.warning else {}
+    warning |= {"speakers_warning": said_of} if (said_of := speakers_warning(cast)) else {}
     return {
         "messages": [asked],
         "dialogues_version": cast.store.version,
@@ -263,18 +264,21 @@ def known_now(
     return [{"dialogue": one, "similarity": round(similarity[one], DIGITS)} for one in kept]
 
 
-async def dialogue_texts(run: Run[DialogueSettings], dialogues: Sequence[StoredDialogue], said: str) -> list[str]:
+async def dialogue_texts(
+    run: Run[DialogueSettings], cast: Cast, dialogues: Sequence[StoredDialogue], said: str
+) -> list[str]:
     """Dialogues as a model reads them: of one that is longer than they may be, for a line of it is, the passages.
 
     Args:
         run: of settings that say how long they may be.
+        cast: who is who in them.
         dialogues: in any order.
         said: what the passages that are shown are near to.
 
     Raises:
         ModelError, ValueError: passages cannot be embedded.
     """
-    texts = [one.text for one in dialogues]
+    texts = [as_told(one, cast) for one in dialogues]
     long = [one for one in texts if len(one) > run.settings.dialogue_length and passages_of(one) != (one,)]
     if not long:
         return texts

@@ -19,7 +19,6 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
 from dramaturg.nodes.reply import Grounds, ReplySettings, grounds_of, joined, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
-from dramaturg.nodes.turn import stranger_name
 from dramaturg.nodes.verification import VerificationSettings
 
 __all__ = ["draft_related", "ground_relations", "relation_grounds", "respond_from_dialogues"]
@@ -54,15 +53,15 @@ async def draft_related(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[s
     question stands beside either.
     """
     run = await open_run(runtime, RelatedReplySettings)
-    documents = await document_grounds(run, state)
+    user, documents = (await cast_of(run, state.get("dialogues_version"))).user, await document_grounds(run, state)
     grounds = joined([await relation_grounds(run, state), documents])
-    asker, texts = grounds["asker"] or stranger_name(run), grounds["texts"]
     checkers = ["verifier"] if run.settings.verify else []
     prompt, data = "respond_from_dialogues", {"other": "", "dialogues": ""}
     if run.settings.role_memory:
-        prompt, data = "respond_from_memory", {"other": "", "memory": "\n\n".join(texts.get("records", []))}
-    written = await drafted(run, state, prompt, grounds, checkers=checkers, data=data, user=asker)
-    return {**written, "evidence": {**documents["evidence"], **written["evidence"]}}
+        prompt, data = "respond_from_memory", {"other": "", "memory": "\n\n".join(grounds["texts"].get("records", []))}
+    written = await drafted(run, state, prompt, grounds, checkers=checkers, data=data, user=user.name)
+    asker = user.name if user.of_card else grounds["asker"]
+    return {**written, "asker": asker, "evidence": {**documents["evidence"], **written["evidence"]}}
 
 
 @needs(dialogues="recall_dialogues")
@@ -128,4 +127,4 @@ async def respond_from_dialogues(state: DialogueRecallState, runtime: Runtime[An
 async def recalled_texts(run: Run[DialogueRecallSettings], state: DialogueRecallState, cast: Cast) -> list[str]:
     """The dialogues of a turn as a model reads them."""
     found = [cast.store.get(one["dialogue"]) for one in state["dialogues"]]
-    return await dialogue_texts(run, found, conversation_text(state["messages"], cast))
+    return await dialogue_texts(run, cast, found, conversation_text(state["messages"], cast))

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract, write
-from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
+from dramaturg.nodes.dialogues.cast import Cast, as_told, cast_of, spelling
 from dramaturg.nodes.dialogues.recall import (
     MemoryLimit,
     RankedDialogues,
@@ -116,7 +116,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     card, user = cast.card, cast.user
     met = bool(state["clique"]) or any(map(is_talked, of_user(records, cast)))
     (bond,) = run.prompt("met" if met else "never_met").messages(role=card.name, user=user.name)
-    texts = await dialogue_texts(run, events, conversation_text(state["messages"], cast))
+    texts = await dialogue_texts(run, cast, events, conversation_text(state["messages"], cast))
     data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(texts)}
     messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
-from dramaturg.nodes.dialogues.cast import letters_of, spelling
+from dramaturg.nodes.dialogues.cast import letters_of, spelling, unheard
 from dramaturg.nodes.index_steps import (
     IndexBuild,
     IndexDraftState,
@@ -136,7 +136,7 @@ class MemoryReport(TypedDict):
     """What an index of memories holds, and what it cost now.
 
     `copies`: lines that are joined with another; `failed`: memories without a mood, and lines without a vector, which
-    are no memories until they have one, and why.
+    are no memories until they have one, and why; `warning`: that nobody in the dialogues speaks by the role's name.
     """
 
     version: str
@@ -146,6 +146,7 @@ class MemoryReport(TypedDict):
     failed: list[dict[str, str]]
     calls: int
     tokens: int
+    warning: NotRequired[str]
 
 
 class MemoryIndexInput(TypedDict, total=False):
@@ -212,15 +213,19 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dic
     run = await open_run(runtime, MemorySettings)
     role, card = run.role, run.role.card
     sources = await asyncio.to_thread(role.memory_files.checksums)
-    memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(role.root), card))
+    files = await asyncio.to_thread(read_memory_files, role.root)
+    memories = await asyncio.to_thread(memory_unit, files, card)
+    lines = (line for of in files.values() for line in of.values())
+    warning = unheard(card, (line.speaker for line in lines if isinstance(line, DialogueLine)))
     if not memories:
         msg = f"{role.id!r} has no memories: write memories.jsonl or dialogues/*.jsonl into its folder, then index it."
-        raise ValueError(msg)
+        raise ValueError(f"{msg} {warning}".strip())
     encoder = await encoder_wanted(run, rebuild=bool(state.get("rebuild")))
     begun = await begin_draft(run, role.index(MEMORY_KIND), state, memories, recipe(card, encoder), sources)
     counts = counted(memories)
     runtime.stream_writer({"event": "gathered", **counts})
     report = {"version": "", "encoder": encoder, **counts, "failed": [], "calls": 0, "tokens": 0}
+    report |= {"warning": warning} if warning else {}
     return {**begun, "encoder": encoder, "index": report, "without_vector": []}
 
 

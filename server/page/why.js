@@ -65,7 +65,7 @@ function fellBack(evidence) {
     }
   };
   look(evidence, "", 0);
-  for (const name of ["warning", "graph_warning", "documents_warning"]) if (evidence[name]) found.push(h("li", {}, oneLine(evidence[name], 400)));
+  for (const name of ["warning", "graph_warning", "documents_warning", "speakers_warning"]) if (evidence[name]) found.push(h("li", {}, oneLine(evidence[name], 400)));
   return found.length ? section(t("fell_back"), [h("ul", {}, found)], { class: "warning" }) : null;
 }
 

@@ -17,6 +17,7 @@ CHANGE = {"sentence": "Ada sings.", "replaces": TRIPLE, "evidence": "She sang.",
 WHOLE: dict[str, Any] = {
     "warning": "old",
     "documents_warning": "long",
+    "speakers_warning": "nobody",
     "documents_error": "away",
     "knowledge": [PASSAGE],
     "selection": {
