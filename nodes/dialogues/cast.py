@@ -108,7 +108,7 @@ class Cast(NamedTuple):
 
 def one_sided(cast: Cast) -> Cast:
     """The same where the user's role has a name and nothing else: neither a profile nor dialogues of its own."""
-    return cast._replace(user=cast.user._replace(profile="", speaker=None))
+    return cast._replace(user=cast.user._replace(profile="", speaker=None, of_card=False, names=()))
 
 
 async def cast_of(run: Run[Any], version: str | None) -> Cast:

@@ -84,7 +84,7 @@ PARTS: dict[frozenset[str], str] = {
         "question passages": "findings",
     }.items()
 }
-GROUNDS = {"identity", "knowledge", "attributes", "memories", "memory", "records", "other", "dialogues"}
+GROUNDS = {"identity", "profile", "knowledge", "attributes", "memories", "memory", "records", "other", "dialogues"}
 FACTS = {
     "entities": [
         {"name": "Ada Quill", "type": "character", "sentence": 1, "description": "She keeps the lighthouse."},

@@ -77,7 +77,7 @@ async def test_a_turn_gives_a_reply_with_all_that_it_rests_on(role: Role) -> Non
     assert set(output) == {"messages", "evidence", "usage"}
     assert (output["messages"][-1].text, output["messages"][-1].name) == ("I keep the light.", "ada")
     evidence = output["evidence"]
-    assert set(evidence) == {"dialogues", "relations", "records", "drafts", "verification"}
+    assert set(evidence) == {"dialogues", "relations", "records", "knowledge", "drafts", "verification"}
     assert as_json(evidence) == evidence
     first = evidence["dialogues"][0]
     assert {name: first[name] for name in ("scene", "source", "speakers", "revision", "text")} == {
@@ -410,7 +410,7 @@ async def test_without_verification_no_draft_is_verified(role: Role) -> None:
 
 async def test_without_role_memory_the_dialogues_stand_in_the_prompt_and_a_revision_brings_more(role: Role) -> None:
     model = player(reply=numbered("Draft"), line=scored(1, 2, 5))
-    output = await take(role, model, PARCEL, user_role="tom", role_memory=False)
+    output = await take(role, model, PARCEL, user_role="tom", role_memory=False, document_passages=0)
     assert counted(model) == {"reply": 3, "line": 3}
     texts = [fenced("dialogues", text).split("\n\n") for text in shown(model, "reply")]
     assert [len(dialogues) for dialogues in texts] == [3, 5, 6]

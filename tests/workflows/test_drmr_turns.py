@@ -352,7 +352,7 @@ HEARD: list[str] = []
 
 
 async def test_a_conversation_is_embedded_with_the_names_of_those_who_spoke(role: Role) -> None:
-    talk = Talk(role, user_role="tom", embedding_model=Listening())
+    talk = Talk(role, user_role="tom", embedding_model=Listening(), document_passages=0)
     await talk.ask(SECRET)
     await talk.ask("And the soup?", user_role="Mr Pike")
     assert HEARD[-1].split("\n") == [
@@ -372,7 +372,7 @@ async def test_a_summary_is_made_of_lines_with_the_names_of_those_who_spoke(role
 async def test_lines_of_an_earlier_version_are_those_of_who_asks_now(role: Role) -> None:
     before = [HumanMessage(SECRET, id="1"), AIMessage("Ay.", id="2", name="ada")]
     model = player()
-    given = context(role, model, user_role="tom", embedding_model=Listening())
+    given = context(role, model, user_role="tom", embedding_model=Listening(), document_passages=0)
     await drmr.graph.ainvoke({"messages": [*before, HumanMessage("And?", id="3")]}, context=given)
     assert before_question(model)[0] == SECRET
     assert HEARD[-1].split("\n")[0] == f"Tom Quill: {SECRET}"

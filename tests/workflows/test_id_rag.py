@@ -66,7 +66,7 @@ async def test_a_turn_gives_a_reply_with_all_that_it_rests_on(role: Path) -> Non
     assert set(output) == {"messages", "evidence", "usage"}
     assert (output["messages"][-1].text, output["messages"][-1].name) == ("I keep the light.", "ada")
     evidence = output["evidence"]
-    assert set(evidence) == {"episodes", "identity", "gate"}
+    assert set(evidence) == {"episodes", "identity", "knowledge", "gate"}
     assert as_json(evidence) == evidence
     assert as_json(output["usage"]) == output["usage"]
     assert evidence["identity"]["how"] == "strategy"
@@ -107,7 +107,8 @@ async def test_each_prompt_shows_what_it_is_to_work_with(role: Path) -> None:
     assert "<identity>" not in query
     assert fenced("identity", reply).splitlines() == [LIGHT, SILENCE]
     assert fenced("line", weighed) == "I keep the light."
-    assert "A keeper of few words." not in query + reply + weighed  # her card
+    assert fenced("profile", reply) == "A keeper of few words."
+    assert "A keeper of few words." not in query + weighed
 
 
 async def test_the_conversation_before_stands_in_the_prompt_of_a_reply(role: Path) -> None:
@@ -484,7 +485,7 @@ async def test_a_thread_goes_on_after_turns_of_another_method_and_back(role: Pat
 
     await other("Where is the parcel?")
     output = await take(role, model := decider(), "Who are you?", saver)
-    assert set(output["evidence"]) == {"episodes", "identity", "gate"}
+    assert set(output["evidence"]) == {"episodes", "identity", "knowledge", "gate"}
     assert counted(model) == {"understood": 1, "query": 1, "reply": 1, "weighed": 1}
     assert len((await state_of(saver))["messages"]) == 4
     assert (await other("And the lamp?"))["messages"][-1].text == "I keep the light."

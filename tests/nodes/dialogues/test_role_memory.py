@@ -46,7 +46,7 @@ def memory(model: ScriptedChatModel) -> str:
 
 
 async def test_the_memory_begins_as_the_profile_and_the_record_is_appended(role: Role) -> None:
-    await take(role, model := player(record="  He brings my letters.\n"), PARCEL, user_role="tom")
+    await take(role, model := player(record="  He brings my letters.\n"), PARCEL, user_role="tom", document_passages=0)
     (draft,) = shown(model, "reply")
     assert fenced("memory", draft) == "He brings my letters."
     assert fenced("profile", systems(model, "reply")[0]) == "A keeper of few words."
