@@ -247,8 +247,9 @@ async def spoken(
 ) -> tuple[AIMessage, dict[str, Any]]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
 
-    Given are the line and, as evidence, what of it was drawn again (see `in_role`), and what the model's window had no
-    room for ("fitted"): what is less important is left out until the prompt fits, or the server takes it.
+    Given are the line and, as evidence, what of it was drawn again (see `in_role`), and what the prompt had no room for
+    ("fitted"): directions that are too long, and what is less important is left out until the prompt fits the model's
+    window, or the server takes it.
 
     The summary and the scene stand in that section and not in messages of their own: there are servers that refuse two
     messages of the user in a row, or one of the model in front of all others. Limits stand where the prompt says
@@ -282,7 +283,10 @@ async def spoken(
             if is_last or not tries:
                 raise
             continue
-        fitted = {} if shown is whole else {"fitted": left_out(whole, shown)}
+        gone, played = left_out(whole, shown), directions_of(run, state, grounds)
+        if cut := len(played.encode()) - len(clipped(played, DIRECTIONS * BYTES).encode()):
+            gone["directions"] = cut
+        fitted = {"fitted": gone} if gone or shown is not whole else {}
         return line.model_copy(update={"content": continued(begun, line.text)}), {**evidence, **fitted}
     raise AssertionError("There is always a last prompt.")
 
@@ -361,9 +365,8 @@ def prompt_of(
         **values,
     )
     scene = section(run, "scene", run.settings.scene) if run.settings.scene.strip() else ""
-    directions = ""
-    if role.card and (played := role.directions(grounds["asker"] or stranger_name(run), state["question"])):
-        directions = section(run, "directions", clipped(played, DIRECTIONS * BYTES))
+    played = directions_of(run, state, grounds)
+    directions = section(run, "directions", clipped(played, DIRECTIONS * BYTES)) if played else ""
     beside = "".join(
         section(run, kind, texts[kind]) for kind in BESIDE if texts.get(kind) and not prompt.places & {kind, "grounds"}
     )
@@ -374,6 +377,12 @@ def prompt_of(
     if begun := begun_in(state["messages"][-1]):
         said += [AIMessage(untagged(begun)), *run.prompt("go_on").messages()]
     return [*system, *merge_message_runs(said, chunk_separator="\n\n")]
+
+
+def directions_of(run: Run[S], state: AskedState, grounds: Grounds) -> str:
+    """How the author of the role's card wants it to be played, to who asks; empty: nobody has said it."""
+    card = run.role.card
+    return card.directions(grounds["asker"] or stranger_name(run), state["question"]) if card.card else ""
 
 
 def continued(begun: str, rest: str) -> str:

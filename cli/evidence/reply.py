@@ -136,7 +136,7 @@ def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield Text(f"Taking part: {', '.join(parts)}", style="dim")
     if fitted := evidence.get("fitted"):
         gone = ", ".join(f"{number} of {kind}" for kind, number in fitted.items())
-        yield Text(f"The model's window had no room for {gone}.", style="dim")
+        yield Text(f"The prompt had no room for {gone}.", style="dim")
     if grounds := evidence.get("grounds"):
         gone = ", ".join(f"{number} of {kind}" for kind, number in grounds["left_out"].items())
         yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}.", style="dim")

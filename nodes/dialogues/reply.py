@@ -50,7 +50,7 @@ async def draft_related(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[s
     """Draft the reply, c = GenResp(M, C) (Equation 5): to a user whose role and standing the role memory tells.
 
     Without the role memory the dialogues that were brought back take its place. What the role's documents say of the
-    question stands beside either.
+    question is shown next to either.
     """
     run = await open_run(runtime, RelatedReplySettings)
     user, documents = (await cast_of(run, state.get("dialogues_version"))).user, await document_grounds(run, state)

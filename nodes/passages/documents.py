@@ -31,7 +31,7 @@ TOKENS = 1000
 
 
 class DocumentSettings(RoleContext):
-    """How much of the role's documents stands beside what a reply rests on."""
+    """How much of the role's documents is shown next to what a reply rests on."""
 
     document_passages: Open[int] = by_rules(
         paper=0,

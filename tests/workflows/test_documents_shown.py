@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from dramaturg.models.errors import ModelUnavailable
-from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.forms import RoleCard, card_text
 from dramaturg.stores.library import Library
 from dramaturg.testing import WordEmbeddings
 from dramaturg.testing.role import CHRONICLE, DIALOGUE, LIFE, write_lines
@@ -17,7 +17,7 @@ from dramaturg.workflows import amadeus_index, drmr, emotional_rag, id_rag
 from fakes import ScriptedChatModel
 from identity_roles import decider
 from identity_roles import shown as decided
-from roles import run_settings
+from roles import fenced, run_settings
 from scope_roles import player, shown
 
 LOG = "Every ship that passes is written into the log"
@@ -66,6 +66,15 @@ async def test_a_reply_is_shown_profile_directions_and_the_nearest_documents(tak
     assert all(said in prompt for said in ("A keeper of few words.", "She clips her words.", LOG))
     assert evidence["knowledge"][0]["source"] == "life.md"
     assert LOG in evidence["knowledge"][0]["text"]
+
+
+async def test_directions_that_a_prompt_has_no_room_for_are_said(take: Taken, tmp_path: Path) -> None:
+    root, told = ada(tmp_path), "She clips her words. " * 400
+    (root / "role.yaml").write_text(
+        card_text(RoleCard(name="Ada Quill", card={"data": {"system_prompt": told}})), encoding="utf-8"
+    )
+    prompt, evidence = await take()
+    assert evidence["fitted"]["directions"] == len(told.strip().encode()) - len(fenced("directions", prompt).encode())
 
 
 async def test_by_the_papers_rules_it_rests_on_what_the_paper_says_alone(take: Taken, tmp_path: Path) -> None:

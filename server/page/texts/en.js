@@ -43,7 +43,7 @@ export default {
   gate: "The gate", allow: "allowed", revise: "to be revised", block: "blocked", unchecked: "let through unchecked", against: "against: {triple}",
   became: "The role has become", instead_of: "in place of: {triple}", declined: "Not approved: {n}.",
   drafts: "Drafts", draft: "Draft {n}", spoken: "spoken", passes: "One passes with more than {n}.", none_passed: "None passed: the best was spoken.", change: "What changed since the draft before",
-  fitted: "Left out, for the model's window has no room for it",
+  fitted: "Left out, for the prompt has no room for it",
   thoughts: "What the model thought",
   slips: "Beginnings that were drawn again", dropped: "not spoken", slip_spoken: "spoken all the same", slip_cut: "spoken without its first words", slip_ended: "left out at the end: it spoke for somebody else",
   checked: "Checked by {name}", parts: "Taking part: {names}", grounds: "The reply rests on {n} tokens.", summary: "Noted of what has left the window",

@@ -43,7 +43,7 @@ export default {
   gate: "관문", allow: "통과", revise: "고쳐야 함", block: "막음", unchecked: "확인 없이 통과", against: "어긋남: {triple}",
   became: "역할이 이렇게 되었습니다", instead_of: "대신함: {triple}", declined: "승인 안 됨: {n}.",
   drafts: "초안", draft: "초안 {n}", spoken: "말함", passes: "{n}점을 넘으면 통과합니다.", none_passed: "통과한 것이 없어 가장 나은 것을 말했습니다.", change: "앞 초안과 달라진 점",
-  fitted: "모델의 문맥 창에 자리가 없어 뺀 것",
+  fitted: "프롬프트에 자리가 없어 뺀 것",
   thoughts: "모델이 생각한 것",
   slips: "다시 뽑은 첫머리", dropped: "말하지 않음", slip_spoken: "그래도 말함", slip_cut: "첫 말을 빼고 말함", slip_ended: "끝에서 뺌: 다른 사람의 말",
   checked: "{name}의 확인", parts: "참여: {names}", grounds: "답은 {n} 토큰에 근거합니다.", summary: "창을 벗어난 것의 기록",

@@ -43,7 +43,7 @@ export default {
   gate: "门控", allow: "通过", revise: "需修改", block: "拦下", unchecked: "未经检查放行", against: "违背：{triple}",
   became: "角色变成了", instead_of: "取代：{triple}", declined: "未批准：{n}。",
   drafts: "草稿", draft: "草稿 {n}", spoken: "已说出", passes: "超过 {n} 分即通过。", none_passed: "没有通过的：说出了最好的一个。", change: "与上一稿的不同",
-  fitted: "因模型的上下文窗口不够而略去",
+  fitted: "因提示词放不下而略去",
   thoughts: "模型的思考",
   slips: "重新抽取的开头", dropped: "未说出", slip_spoken: "仍然说出", slip_cut: "去掉开头后说出", slip_ended: "略去的结尾：替别人说话",
   checked: "由 {name} 检查", parts: "参与：{names}", grounds: "回复依据 {n} 个词元。", summary: "对移出窗口内容的记录",
