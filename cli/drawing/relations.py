@@ -25,7 +25,7 @@ from dramaturg.cli.options import (
     context_for,
 )
 from dramaturg.cli.output import note, one_line, print_json, screen, table_of
-from dramaturg.nodes.dialogues.cast import UserRole, cast_of
+from dramaturg.nodes.dialogues.cast import UserRole, cast_of, unheard
 from dramaturg.nodes.dialogues.index import edges_of, score_of
 from dramaturg.nodes.dialogues.relations import (
     RelationSettings,
@@ -60,6 +60,9 @@ def relations(
     known = known_relations(context)
     if known.store.warning:
         note(known.store.warning, "yellow")
+    lines = (line.speaker for one in known.store.dialogues for line in one.lines)
+    if warning := unheard(known.role.card, lines):
+        note(warning, "yellow")
     if path is not None:
         write_out(path, html(known), open_it=open_file is not None)
     if as_json:

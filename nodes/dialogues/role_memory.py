@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from dramaturg.models.errors import UNANSWERED, ModelError
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.questions import extract, write
-from dramaturg.nodes.dialogues.cast import Cast, as_told, cast_of, spelling
+from dramaturg.nodes.dialogues.cast import Cast, cast_of, spelling
 from dramaturg.nodes.dialogues.recall import (
     MemoryLimit,
     RankedDialogues,
