@@ -17,7 +17,7 @@ from dramaturg.nodes.run import RoleContext, Run, by_rules
 from dramaturg.nodes.self_contained import in_full
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.stores.errors import DamagedIndex
-from dramaturg.stores.index.passages import PassageStore, passage_kind
+from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
 __all__ = ["DocumentSettings", "document_grounds"]
@@ -54,14 +54,20 @@ async def document_grounds(run: Run[DocumentSettings], state: Mapping[str, Any])
     if not most:
         return NO_GROUNDS
     try:
-        found, evidence = await found_in_documents(run, in_full(state), most)
+        found, warned = await found_in_documents(run, in_full(state), most)
     except (ModelError, WeightsError, ValueError) as error:
         return NO_GROUNDS | {"evidence": {"documents_error": str(error)}}
-    return within_budget(NO_GROUNDS | {"texts": {"knowledge": found} if found else {}, "evidence": evidence}, TOKENS)[0]
+    texts = {"knowledge": [in_context(passage) for passage, _ in found]} if found else {}
+    grounds, _ = within_budget(NO_GROUNDS | {"texts": texts}, TOKENS)
+    kept = grounds["texts"].get("knowledge", [])
+    shown = [evidence_of(*one) for at, one in enumerate(found) if not at or in_context(one[0]) in kept]
+    return grounds | {"evidence": {**warned, **({"knowledge": shown} if shown else {})}}
 
 
-async def found_in_documents(run: Run[DocumentSettings], question: str, most: int) -> tuple[list[str], dict[str, Any]]:
-    """The passages nearest to a question, as a model reads them, and what the evidence shows of them.
+async def found_in_documents(
+    run: Run[DocumentSettings], question: str, most: int
+) -> tuple[list[tuple[StoredPassage, float]], dict[str, Any]]:
+    """The passages nearest to a question with their similarities, and what the evidence says of the search.
 
     Raises:
         ModelError: the embedding model cannot be asked.
@@ -84,9 +90,7 @@ async def found_in_documents(run: Run[DocumentSettings], question: str, most: in
         passages, _ = await asyncio.to_thread(split_documents, documents, PassageSettings())
         scores = await cosines(model, question, [one.embedding_text for one in passages])
         ranked = sorted(zip(passages, scores, strict=True), key=lambda one: -one[1])
-    nearest = [one for one in ranked if " ".join(one[0].text.split()) not in said][:most]
-    shown = [evidence_of(passage, score) for passage, score in nearest]
-    return [in_context(passage) for passage, _ in nearest], {**warned, **({"knowledge": shown} if shown else {})}
+    return [one for one in ranked if " ".join(one[0].text.split()) not in said][:most], warned
 
 
 def indexed(role: Role, embedding: str) -> PassageStore | None:

@@ -112,6 +112,14 @@ async def test_a_long_document_is_searched_in_its_index_and_without_one_the_evid
     assert "documents_warning" not in evidence
 
 
+async def test_the_evidence_has_the_passages_that_the_prompt_had_room_for(take: Taken, tmp_path: Path) -> None:
+    days = [f"## Day {at}\n\nShe writes the log. {f'On day {at} she writes the log again. ' * 45}" for at in range(4)]
+    ada(tmp_path, "\n\n".join(days))
+    prompt, evidence = await take("What does she write into the log?")
+    assert 0 < len(evidence["knowledge"]) < 3
+    assert prompt.count("She writes the log.") == len(evidence["knowledge"])
+
+
 class Refusing(WordEmbeddings):
     """Embeds everything but what only the documents say."""
 
