@@ -56,12 +56,12 @@ async def document_grounds(run: Run[DocumentSettings], state: Mapping[str, Any])
     try:
         found, warned = await found_in_documents(run, in_full(state), most)
     except (ModelError, WeightsError, ValueError) as error:
-        return NO_GROUNDS | {"evidence": {"documents_error": str(error)}}
+        return {**NO_GROUNDS, "evidence": {"documents_error": str(error)}}
     texts = {"knowledge": [in_context(passage) for passage, _ in found]} if found else {}
-    grounds, _ = within_budget(NO_GROUNDS | {"texts": texts}, TOKENS)
+    grounds, _ = within_budget({**NO_GROUNDS, "texts": texts}, TOKENS)
     kept = grounds["texts"].get("knowledge", [])
     shown = [evidence_of(*one) for at, one in enumerate(found) if not at or in_context(one[0]) in kept]
-    return grounds | {"evidence": {**warned, **({"knowledge": shown} if shown else {})}}
+    return {**grounds, "evidence": {**warned, **({"knowledge": shown} if shown else {})}}
 
 
 async def found_in_documents(
