@@ -18,7 +18,6 @@ from dramaturg.nodes.memories.recall import (
 )
 from dramaturg.nodes.memories.remembering import Remembered, RememberedState, remember
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
-from dramaturg.nodes.self_contained import make_self_contained
 from dramaturg.nodes.turn import SummarySettings, SummaryState, TurnInput, TurnOutput, TurnState
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.emotional_rag_index import graph as emotional_rag_index
@@ -55,13 +54,8 @@ class MemoriesState(EmotionalRagState, GroundsOutput):
     """Grounds under way."""
 
 
-def wire_recall(builder: Workflow[Any, Any, Any, Any], meaning: str) -> None:
-    """Wire what is recalled (Figure 1): meaning and mood of the question, and the memories nearest to both.
-
-    Args:
-        builder: of the graph.
-        meaning: the node that the way to the meaning begins with.
-    """
+def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
+    """Wire what a reply rests on (Figure 1): meaning and mood of the question, and the memories nearest to both."""
     builder.add_node(check_memories)
     builder.add_node("emotional_rag_index", emotional_rag_index)
     builder.add_node(encode_meaning)
@@ -70,18 +64,11 @@ def wire_recall(builder: Workflow[Any, Any, Any, Any], meaning: str) -> None:
     builder.add_conditional_edges(
         "check_memories",
         encoding_outcomes,
-        {"stale": "emotional_rag_index", "meaning": meaning, "mood": "encode_mood"},
+        {"stale": "emotional_rag_index", "meaning": "encode_meaning", "mood": "encode_mood"},
     )
-    for encode in (meaning, "encode_mood"):
+    for encode in ("encode_meaning", "encode_mood"):
         builder.add_edge("emotional_rag_index", encode)
-    builder.add_edge(["encode_meaning", "encode_mood"], "recall_memories")
-
-
-def wire_grounds(builder: Workflow[Any, Any, Any, Any]) -> None:
-    """Wire what a reply rests on: what is recalled by the question as it is understood, while its mood is asked for."""
-    wire_recall(builder, "make_self_contained")
-    builder.add_node(make_self_contained)
-    builder.add_edge("make_self_contained", "encode_meaning")
+        builder.add_edge(encode, "recall_memories")
 
 
 @changeable

@@ -7,7 +7,7 @@ from dramaturg.nodes.memories.index import MemoriesCheckState
 from dramaturg.nodes.memories.recall import MemoryRecallSettings, MemoryRecallState
 from dramaturg.nodes.turn import EvidenceState, Question
 from dramaturg.nodes.workflow import Workflow, changeable
-from dramaturg.workflows.emotional_rag import wire_recall
+from dramaturg.workflows.emotional_rag import wire_grounds
 
 
 class EmotionalRecallContext(MemoryRecallSettings):
@@ -30,7 +30,7 @@ def build() -> Workflow[EmotionalRecallState, EmotionalRecallContext, RecallInpu
     builder = Workflow(
         EmotionalRecallState, EmotionalRecallContext, input_schema=RecallInput, output_schema=EvidenceState
     )
-    wire_recall(builder, "encode_meaning")
+    wire_grounds(builder)
     builder.add_edge(START, "check_memories")
     builder.add_edge("recall_memories", END)
     return builder

@@ -192,7 +192,7 @@ async def record_talk(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
         return {"evidence": {"talk_record_error": str(error)}, "usage": {"record_talk": run.usage}}
     (since,) = run.prompt("since_then").messages(user=user.name, text=text)
-    turns = [f"{TURN}{one.id}" for one in left if one.type == "human"]
+    turns = sources([f"{TURN}{one.id}" for one in left if one.type == "human"])
     record = new_record(cast, str(state["messages"][-2].id), since.text, turns)
     edge = talked_edge(state, sorted((user.speaker or user.name, card.name)), turns) if user.known_as else {}
     limit: MemoryLimit = {"role": cast.role.id, "user_role": user.known_as, "length": run.settings.memory_length}
@@ -222,15 +222,22 @@ def talked_edge(state: RoleMemoryState, roles: list[str], turns: list[str]) -> d
     same = next((one for one in before if one["roles"] == roles), None)
     if same and not is_talked(same):
         return {}
-    edge = {"roles": roles, "score": None, "reason": "", "dialogues": turns[-MOST_SOURCES:], "error": ""}
-    if same:
-        edge["dialogues"] = [*same["dialogues"], *turns][-MOST_SOURCES:]
+    told = sources([*(same["dialogues"] if same else ()), *turns])
+    edge = {"roles": roles, "score": None, "reason": "", "dialogues": told, "error": ""}
     return {"relations": [*(one for one in before if one is not same), edge]}
+
+
+def sources(dialogues: Sequence[str]) -> list[str]:
+    """What something is from, each once: the latest dialogues, and of turns the first and the last."""
+    each = list(dict.fromkeys(dialogues))
+    turns = [one for one in each if one.startswith(TURN)]
+    return [*[one for one in each if one not in turns][-MOST_SOURCES:], *turns[:1], *turns[1:][-1:]]
 
 
 def talk_outcome(state: RoleMemoryState) -> Literal["full", "room", "long"]:
     """Whether messages leave the window, of which a record is made; else whether the records are too long."""
-    return "full" if window_outcome(state) == "full" else memory_outcome(state)
+    full = state.get("memory_limit") and window_outcome(state) == "full"  # without a limit there is no role memory
+    return "full" if full else memory_outcome(state)
 
 
 async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -253,7 +260,7 @@ async def condense_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
         text = notes_in(written, most * A_TOKEN)
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
         return {"evidence": {"condense_error": str(error)}, "usage": {"condense_memory": run.usage}}
-    dialogues = list(dict.fromkeys(dialogue for one in oldest for dialogue in one["dialogues"]))[-MOST_SOURCES:]
+    dialogues = sources([dialogue for one in oldest for dialogue in one["dialogues"]])
     after = [new_record(cast, oldest[-1]["turn"], text, dialogues)]
     for one in (one for one in records if one not in oldest):
         after = appended(after, one)

@@ -32,7 +32,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
 from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, joined, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
-from dramaturg.nodes.self_contained import SelfContainedSettings, in_full
+from dramaturg.nodes.self_contained import SelfContainedSettings, make_self_contained
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
 from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
@@ -142,7 +142,9 @@ class MemoryRecallState(QueryState):
 
 @needs(question="read_turn")
 async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are; in full, where that is known.
+    """Embed the query: semantic_q = F(q) (Eq. 2), of length 1 as the memories are.
+
+    A question that refers to what was said before is said in full first, while its mood is asked for.
 
     The vector leaves the state when memories are recalled.
 
@@ -151,9 +153,10 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     """
     run = await open_run(runtime, StrategySettings)
     model, store = await run.embedder(), await run.store(MEMORY_KIND, state.get("memories_version"))
-    vector = await model.query(in_full(state))
+    understood = await make_self_contained(state, runtime)
+    vector = await model.query(understood["standalone"])
     store.require(model.name, len(vector))
-    return {"query_vector": unit_rows([vector])[0].tolist()}
+    return {**understood, "query_vector": unit_rows([vector])[0].tolist()}
 
 
 @needs(question="read_turn")

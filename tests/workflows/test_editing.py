@@ -79,6 +79,7 @@ RUNS: Mapping[str, tuple[Played, ...]] = {
     "emotional_rag_index": (Played(),),
     "drmr": (
         Played(TOM),
+        Played({**SHORT, **TOM}),
         Played({**SHORT, **TOM, "role_memory": False, "recalled_dialogues": 1, "revisions": 1}, POOR),
         Played({**TOM, "memory_length": 200, "memory_dialogues": 1, "notes": True}, {**POOR, "record": numbered()}),
         Played({**TOM, "revisions": 4}, POOR),
@@ -354,7 +355,7 @@ EDITS = (
     Edit("riverbend", "poll", {"polls": "open", "votes": {"alice": "bob"}}, ("vote",) * 4, DAY),
     Edit("riverbend", "end_step", {"over": True}, (), DAY),
     Edit("riverbend", "end_step", {"over": False}, ("begin_step",), {"steps": 1}),
-    Edit("ensemble", "choose_parts", {"taking_part": ["memories", "identity"]}, ("memories", "identity")),
+    Edit("ensemble", "understand", {"taking_part": ["memories", "identity"]}, ("memories", "identity")),
     Edit("ensemble", "choose_parts", {"taking_part": ["scope", "identity"]}, ("understand",)),
     Edit("ensemble", "understand", {"taking_part": ["scope", "identity"]}, ("scope", "identity")),
     Edit("ensemble", "draft", checked_by("verifier"), ("verify",)),

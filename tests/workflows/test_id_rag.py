@@ -395,7 +395,7 @@ async def test_what_one_decision_perceives_is_gone_in_the_next(role: Path) -> No
     await take(role, model := decider(), "Who are you?", saver)
     for text in shown(model, "reply") + shown(model, "query"):
         assert not {"<scene>", "<seen>", "<now>"} & {*re.findall("<[a-z]+>", text)}
-    assert counted(model) == {"query": 1, "reply": 1, "weighed": 1}
+    assert counted(model) == {"understood": 1, "query": 1, "reply": 1, "weighed": 1}
 
 
 async def test_nothing_of_its_making_stays_of_a_decision(role: Path) -> None:
