@@ -97,7 +97,7 @@ TYPED: dict[str, tuple[type[ModelError], list[str]]] = {
     "duplicate key": (UnusableAnswer, FORMS),
     "NaN": (UnusableAnswer, FORMS),
     "infinite": (UnusableAnswer, FORMS),
-    "number in words": (UnusableAnswer, FORMS),
+    "number in words": (UnusableAnswer, [kind for kind in FORMS if kind != "rate"]),  # of which it is the answer
     "out of range": (UnusableAnswer, FORMS),
     "deep": (UnusableAnswer, FORMS),
     "cut json": (UnusableAnswer, FORMS),
