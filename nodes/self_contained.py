@@ -109,11 +109,11 @@ async def make_self_contained(state: SelfContainedState, runtime: Runtime[Any]) 
         return {"standalone": understood}
     run = await open_run(runtime, SelfContainedSettings)
     question, most = state["question"], run.settings.recent
-    messages = state.get("messages") or []  # what is only looked up has none
-    recent = earlier(messages)[-most:] if most and messages else []
+    talk = state.get("messages") or []  # what is only looked up has none
+    recent = earlier(talk)[-most:] if most and talk else []
     if not recent or stands_alone(question):
         return {"standalone": question}
-    data = {"conversation": transcript(messages[:-1][-most:], run.role), "question": question}
+    data = {"conversation": transcript(talk[:-1][-most:], run.role), "question": question}
     messages = run.prompt("self_contained").messages(role=run.role.card.name, data=data)
     try:
         written = await write(run.chat, messages, temperature=0, max_tokens=120, quiet=True)

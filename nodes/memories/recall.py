@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,7 +32,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
 from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of, joined, spoken
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
-from dramaturg.nodes.self_contained import SelfContainedSettings, make_self_contained
+from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
 from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
@@ -153,7 +153,7 @@ async def encode_meaning(state: QueryState, runtime: Runtime[Any]) -> dict[str, 
     """
     run = await open_run(runtime, StrategySettings)
     model, store = await run.embedder(), await run.store(MEMORY_KIND, state.get("memories_version"))
-    understood = await make_self_contained(state, runtime)
+    understood = await make_self_contained(cast("SelfContainedState", state), runtime)
     vector = await model.query(understood["standalone"])
     store.require(model.name, len(vector))
     return {**understood, "query_vector": unit_rows([vector])[0].tolist()}
