@@ -89,7 +89,7 @@ async def test_a_reply_forms_word_by_word_is_stopped_and_gone_on_with(tmp_path: 
         house.gate.clear()
         await house.page.fill("#say", "one")
         await house.page.press("#say", "Enter")
-        await house.until("document.querySelector('.coming .reply .text')?.textContent === 'Reply '")
+        await house.until("document.querySelector('.coming .reply .text')?.textContent.trim() === 'Reply'")
         assert await house.page.locator("#stop").is_visible()
         await house.page.press("#say", "Escape")
         await house.settled()
@@ -141,7 +141,7 @@ async def test_a_reply_that_its_turn_cuts_off_says_so_and_is_gone_on_with(tmp_pa
         house.gate.clear()
         await house.page.fill("#say", "one")
         await house.page.press("#say", "Enter")
-        await house.until("document.querySelector('.coming .reply .text')?.textContent === 'Reply '")
+        await house.until("document.querySelector('.coming .reply .text')?.textContent.trim() === 'Reply'")
         assert await house.page.locator(".coming .seconds:visible").count() == 0  # they end with the first word
         await house.settled()
         cut = await house.page.inner_text("#turns > li:last-child .warning")
