@@ -107,21 +107,15 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     """
     run = await open_run(runtime, RoleMemorySettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    records = records_in(state)
-    limit: MemoryLimit = {"role": cast.role.id, "user_role": cast.user.known_as, "length": run.settings.memory_length}
+    records, limit = records_in(state), limit_of(run, cast)
     found, read_on = await events_of(run, state, cast)
     if not found:
         return {"recorded": False, "memory_limit": limit}
     events = [dialogue for dialogue, _ in found]
-    card, user = cast.card, cast.user
-    met = bool(state["clique"]) or any(map(is_talked, of_user(records, cast)))
-    (bond,) = run.prompt("met" if met else "never_met").messages(role=card.name, user=user.name)
     texts = await dialogue_texts(run, cast, events, conversation_text(state["messages"], cast))
-    data = {"profile": card.profile, "other": user.profile, "events": "\n\n".join(texts)}
-    messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
+    met = bool(state["clique"]) or any(map(is_talked, of_user(records, cast)))
     try:
-        written = await extract(run.chat, messages, WrittenRecord, temperature=run.settings.temperature)
-        text = notes_in(written.record, run.settings.record_tokens * A_TOKEN)
+        text, dropped = await built(run, cast, "\n\n".join(texts), met=met)
     except UNANSWERED as error:
         failed = {"recorded": False, "memory_limit": limit, "evidence": {"memory_error": str(error)}}
         return {**failed, "usage": {"build_memory": run.usage}}
@@ -129,7 +123,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
     after = appended(records, new_record(cast, turn, text, [one.id for one in events]))
     runtime.stream_writer({"event": "record", "text": text})
     more = dict[str, Any]()
-    evidence: dict[str, Any] = {"record_dropped": list(written.dropped)} if written.dropped else {}
+    evidence: dict[str, Any] = {"record_dropped": dropped} if dropped else {}
     if read_on:
         more = {"dialogues": [*state["dialogues"], *as_recalled(found, len(drafts_of(state)))]}
         evidence["dialogues"] = dialogue_evidence(more["dialogues"], cast.store)
@@ -142,6 +136,31 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
         "evidence": {**evidence, "records": [one for one in of_user(after, cast) if one["turn"] == turn]},
         "usage": {"build_memory": run.usage},
     }
+
+
+async def built(run: Run[RoleMemorySettings], cast: Cast, events: str, *, met: bool) -> tuple[str, list[str]]:
+    """The text of a record, MemBuild(C', P_m, P_u), and what was left out of the answer.
+
+    Args:
+        run: of the node that asks.
+        cast: who speaks.
+        events: what has happened between the two, C'.
+        met: whether they have spoken with each other.
+
+    Raises:
+        ModelError: the model gives none.
+    """
+    card, user = cast.card, cast.user
+    (bond,) = run.prompt("met" if met else "never_met").messages(role=card.name, user=user.name)
+    data = {"profile": card.profile, "other": user.profile, "events": events}
+    messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
+    written = await extract(run.chat, messages, WrittenRecord, temperature=run.settings.temperature)
+    return notes_in(written.record, run.settings.record_tokens * A_TOKEN), list(written.dropped)
+
+
+def limit_of(run: Run[RoleMemorySettings], cast: Cast) -> MemoryLimit:
+    """Whose role memory a turn adds to, and how long it may be."""
+    return {"role": cast.role.id, "user_role": cast.user.known_as, "length": run.settings.memory_length}
 
 
 async def events_of(run: Run[RoleMemorySettings], state: RoleMemoryState, cast: Cast) -> tuple[RankedDialogues, bool]:
@@ -179,28 +198,24 @@ async def record_talk(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[str
     """
     run = await open_run(runtime, TalkRecordSettings)
     cast = await cast_of(run, state.get("dialogues_version"))
-    card, user, records = cast.card, cast.user, records_in(state)
+    user = cast.user
     left = said_with(leaving_window(state["messages"], run.settings), user.known_as)
     if not (run.settings.talk_records and run.settings.role_memory and left):
         return {}
-    (bond,) = run.prompt("met").messages(role=card.name, user=user.name)
-    data = {"profile": card.profile, "other": user.profile, "events": transcript(left, run.role, user.name)}
-    messages = run.prompt("build_record").messages(role=card.name, user=user.name, bond=bond.text, data=data)
     try:
-        written = await extract(run.chat, messages, WrittenRecord, temperature=run.settings.temperature)
-        text = notes_in(written.record, run.settings.record_tokens * A_TOKEN)
+        text, dropped = await built(run, cast, transcript(left, run.role, user.name), met=True)
     except ModelError as error:  # also where the model cannot be reached: the turn has its reply
         return {"evidence": {"talk_record_error": str(error)}, "usage": {"record_talk": run.usage}}
     (since,) = run.prompt("since_then").messages(user=user.name, text=text)
     turns = sources([f"{TURN}{one.id}" for one in left if one.type == "human"])
     record = new_record(cast, str(state["messages"][-2].id), since.text, turns)
-    edge = talked_edge(state, sorted((user.speaker or user.name, card.name)), turns) if user.known_as else {}
-    limit: MemoryLimit = {"role": cast.role.id, "user_role": user.known_as, "length": run.settings.memory_length}
+    edge = talked_edge(state, sorted((user.speaker or user.name, cast.card.name)), turns) if user.known_as else {}
+    cut = {"record_dropped": dropped} if dropped else {}
     return {
         **edge,
-        "memory_limit": limit,
-        "memory_records": appended(records, record),
-        "evidence": {"talk_records": [record]},
+        "memory_limit": limit_of(run, cast),
+        "memory_records": appended(records_in(state), record),
+        "evidence": {"talk_records": [record], **cut},
         "usage": {"record_talk": run.usage},
     }
 
