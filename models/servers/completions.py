@@ -257,6 +257,11 @@ def refuse_errors(kind: str, body: bytes) -> None:
             raise SaidInAnswer("nothing", data)
 
 
+def has_choices(chunk: Any) -> bool:
+    """Whether a chunk is of an answer, and not of usage or of what a filter says of the prompt."""
+    return isinstance(chunk, dict) and bool(chunk.get("choices"))
+
+
 class _InOnePiece:
     """An answer that did not stream, as the one chunk of a stream."""
 
@@ -297,9 +302,13 @@ class _WholeStream:
         self._first, self._rest = list[Any](), self._read()
 
     async def begun(self) -> "_WholeStream":
-        """The stream, with its first chunk: a refusal may stand there, and the request may pass in another way."""
+        """The stream, with its chunks up to the first that is of an answer.
+
+        There may be a refusal in place of it, and the request pass in another way; or nothing.
+        """
         try:
-            self._first = [await anext(self._rest)]
+            while not (self._first and has_choices(self._first[-1])):
+                self._first.append(await anext(self._rest))
         except StopAsyncIteration:
             pass
         except BaseException:
@@ -326,9 +335,8 @@ class _WholeStream:
         ended, empty = None, True
         try:
             async for chunk in self._stream:
-                choices = chunk.get("choices") if isinstance(chunk, dict) else None
-                empty = empty and not choices
-                for one in choices or ():
+                empty = empty and not has_choices(chunk)
+                for one in chunk["choices"] if has_choices(chunk) else ():
                     if isinstance(one, dict):
                         ended, one["delta"] = ended or one.get("finish_reason"), with_thoughts(one.get("delta"))
                 yield chunk

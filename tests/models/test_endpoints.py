@@ -194,7 +194,7 @@ async def test_in_a_turn_a_server_that_gives_nothing_is_asked_no_more_and_in_the
         for _ in range(3):
             with pytest.raises(UnusableAnswer):
                 await write(asked, MESSAGES)
-        assert 0 < len(server.asked) <= 2 * endpoints.SILENT
+        assert 0 < len(server.asked) <= endpoints.SILENT + 1  # the third is not put at all
     server.ways = ["good"]
     assert await write(ChatModel(**{**vars(chat_model("m")), "clock": TurnClock(60.0)}), MESSAGES)
 
