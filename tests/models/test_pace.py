@@ -188,10 +188,15 @@ async def test_what_nobody_waits_for_has_few_places_beside_others_and_all_withou
         await settled()
         goes_on.clear()
         assert await settled() == [0, 3]
-        monkeypatch.setattr(pace, "AROUND", 0.0)  # who asked is gone
+        monkeypatch.setattr(pace, "AROUND", 0.0)
         own.most = 20
+        reply = tasks.create_task(ask(0, -1))
         goes_on.set()
         await asyncio.sleep(0)
+        goes_on.clear()
+        assert await settled() == [1, pace.ASIDE]  # who asked is still there
+        goes_on.set()
+        await reply
         goes_on.clear()
         assert (await settled())[1] > pace.ASIDE
         goes_on.set()

@@ -4,14 +4,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from all_methods import whole_cast, whole_role
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelTimeout
 from dramaturg.stores.role import Role
+from dramaturg.workflows import ensemble
 
 from cast_roles import Talk, cast_role, counted
 from fakes import ScriptedChatModel
-from roles import fenced
-from scope_roles import player, reasoned, shown
+from roles import fenced, run_settings
+from scope_roles import player, reasoned, remembered, shown
 
 BEAT = ("Ada Quill", "You stole my boat, Tom. I shall never make peace with you."), ("Tom Quill", "Then don't.")
 ENEMY = "Tom is my enemy: I shall never make peace with him."
@@ -111,6 +115,30 @@ async def test_two_who_never_spoke_in_the_dialogues_have_met_in_the_talk(tmp_pat
     await talk.ask(QUESTIONS[1], cast())
     last = await talk.ask(QUESTIONS[2], model := cast())
     assert last["relations"]["clique"] == ["Ada Quill", "Nell", "Tom Quill"]
-    (edge,) = [one for one in last["relations"]["edges"] if one["roles"] == ["Ada Quill", "Tom Quill"]]
+    edges = {tuple(one["roles"]): one for one in last["relations"]["edges"]}
+    edge = edges.pop(("Ada Quill", "Tom Quill"))
     assert (edge["score"], edge["dialogues"][0]) == (None, f"turn {BOAT}")
+    assert len(edges) == 2
+    assert all(one["score"] is not None for one in edges.values())  # that of both with Nell decides now
     assert not any("Ada Quill\nTom Quill" in text for text in shown(model, "edge"))
+
+
+async def test_who_has_talked_with_the_role_is_no_stranger_to_its_next_record(tmp_path: Path) -> None:
+    scenes = {f"s{at}": (("Ada Quill", f"The net, Nell, for the {at}. time."), ("Nell", "Ay.")) for at in range(9)}
+    talk = Talk(cast_role(tmp_path, scenes), user_role="rose", window=2, memory_dialogues=1, verify=False)
+    told = []
+    for question in QUESTIONS[1:5]:
+        await talk.ask(question, model := cast())
+        told += [text for text in shown(model, "record") if "The net" in fenced("events", text)]
+    assert ["never spoken" in text for text in told] == [True, True, False, False]
+
+
+async def test_the_ensemble_s_window_says_what_becomes_a_record(tmp_path: Path) -> None:
+    whole_role(tmp_path)
+    settings = {"user_role": "Tom Quill", "window": 2, "appraisal": "together", "parts": frozenset({"relations"})}
+    context = ensemble.EnsembleContext(**run_settings(tmp_path, whole_cast(record=remembered(PEACE)), **settings))
+    graph, thread = ensemble.build().compile(InMemorySaver()), {"configurable": {"thread_id": "talk"}}
+    for question in (BOAT, QUESTIONS[1]):
+        output = await graph.ainvoke({"messages": [HumanMessage(question, id=question)]}, thread, context=context)
+    (record,) = output["evidence"]["talk_records"]
+    assert record["dialogues"] == [f"turn {BOAT}"]

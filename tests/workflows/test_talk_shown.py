@@ -49,11 +49,11 @@ class Asked:
         self.graph = chat_graph(method).compile(InMemorySaver(), store=InMemoryStore())
         self.output: Any = None
 
-    async def say(self, text: str) -> dict[str, list[str]]:
+    async def say(self, text: str, **given: Any) -> dict[str, list[str]]:
         """Take a turn; all prompts of it, whole, by their names."""
         self.model.calls.clear()
         self.output = await self.graph.ainvoke(
-            {"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "talk"}}, context=self.context
+            {"messages": [HumanMessage(text)], **given}, {"configurable": {"thread_id": "talk"}}, context=self.context
         )
         found = defaultdict[str, list[str]](list)
         for call in self.model.calls:
@@ -132,3 +132,19 @@ async def test_what_comes_back_of_the_conversation_is_of_what_the_verifier_knows
 async def test_reflection_in_the_ensemble_is_given_what_is_remembered(tmp_path: Path) -> None:
     found = await Asked("ensemble", tmp_path, identity={"update": True}).say(PEACE)
     assert fenced("memories", found["reflect_identity"][0])
+
+
+async def test_what_has_left_the_window_is_shown_as_its_summary(tmp_path: Path) -> None:
+    talk = Asked("drmr", tmp_path, window=2)
+    for _ in range(2):
+        await talk.say(PEACE)
+    third = await talk.say(WHY)
+    assert all(fenced("conversation", one).startswith("They spoke of the light.\n") for one in third["verify_line"])
+
+
+async def test_a_deed_is_weighed_without_what_was_said_before(tmp_path: Path) -> None:
+    talk = Asked("id-rag", tmp_path)
+    await talk.say(PEACE)
+    deed = await talk.say("What do you do now?", observations=["The boat is at the quay."])
+    assert deed["weigh_action"]
+    assert not any("<conversation>" in one for several in deed.values() for one in several)
