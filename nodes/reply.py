@@ -26,12 +26,15 @@ from dramaturg.nodes.turn import (
     LONGEST_MESSAGE,
     EvidenceState,
     Question,
+    Recalled,
+    RecalledTalk,
     SummaryState,
     TurnInput,
     Understood,
     WindowSettings,
     clipped,
     earlier_summary,
+    recalled_talk,
     shown_name,
     stranger_name,
 )
@@ -90,6 +93,7 @@ class GroundsInput(TurnInput):
 
     question: Question
     understood: NotRequired[Understood]
+    recalled_talk: NotRequired[Recalled]
 
 
 class GroundsOutput(GatheredState, EvidenceState):
@@ -268,7 +272,8 @@ async def spoken(
     Raises:
         ModelError: the model gave no reply.
     """
-    whole = Shown(grounds, state["messages"], state.get("summary", ""), run.role.card.profile)
+    recalled = state.get("recalled_talk") or []
+    whole = Shown(grounds, state["messages"], recalled, state.get("summary", ""), run.role.card.profile)
     begun, most, tries = begun_in(state["messages"][-1]), math.inf, TRIES
     answer = min(run.settings.reply_tokens, (run.chat.window or math.inf) // 4)
     for shown, is_last in with_last(shorter(whole)):
@@ -296,6 +301,7 @@ class Shown(NamedTuple):
 
     grounds: Grounds
     messages: Sequence[AnyMessage]
+    recalled: Sequence[RecalledTalk]
     summary: str
     profile: str
 
@@ -310,7 +316,7 @@ def shorter(shown: Shown) -> Iterator[Shown]:
     """What a prompt shows, and less and less of it: the role and the question are cut last.
 
     First go the older messages, then what the reply rests on, down to a few texts, then all messages before the
-    question, the summary, and half of the profile, again and again.
+    question, what comes back of the talk, the summary, and half of the profile, again and again.
     """
     yield shown
     while len(shown.messages) > KEPT_MESSAGES:
@@ -321,6 +327,8 @@ def shorter(shown: Shown) -> Iterator[Shown]:
         budget = max(LEAST_GROUNDS, budget * 2 // 3)
         yield shown._replace(grounds=within_budget(shown.grounds, budget)[0])
     shown = shown._replace(grounds=within_budget(shown.grounds, LEAST_GROUNDS)[0], messages=shown.messages[-1:])
+    yield shown
+    shown = shown._replace(recalled=())
     yield shown
     shown = shown._replace(summary="")
     yield shown
@@ -343,6 +351,7 @@ def left_out(whole: Shown, shown: Shown) -> dict[str, int]:
     texts, kept = whole.grounds["texts"], shown.grounds["texts"]
     counts = {
         "messages": len(whole.messages) - len(shown.messages),
+        "talk": len(whole.recalled) - len(shown.recalled),
         **{kind: sum(text not in kept.get(kind, ()) for text in found) for kind, found in texts.items()},
         "summary": len(whole.summary.encode()) - len(shown.summary.encode()),
         "profile": len(whole.profile.encode()) - len(shown.profile.encode()),
@@ -370,7 +379,7 @@ def prompt_of(
     beside = "".join(
         section(run, kind, texts[kind]) for kind in BESIDE if texts.get(kind) and not prompt.places & {kind, "grounds"}
     )
-    last = HumanMessage(earlier_summary(run, shown.summary) + beside + directions + scene + last.text)
+    last = HumanMessage(earlier_summary(run, shown.summary) + recalled_talk(run, shown.recalled) + beside + directions + scene + last.text)
     said = [*earlier(shown.messages, run.role.id, stranger_name(run)), last]
     if said[0].type == "ai":
         said[:0] = run.prompt("speak_first").messages()

@@ -19,6 +19,7 @@ from dramaturg.nodes.turn import (
     StandaloneState,
     SummaryState,
     clipped,
+    recalled_text,
     stranger_name,
     transcript,
 )
@@ -74,7 +75,7 @@ def in_full(state: Mapping[str, Any]) -> str:
 def talk_before(run: Run[Any], state: SummaryState, prompt: str = "talk_before") -> str:
     """What those who look something up or check a line are shown of the talk before the question, as a section.
 
-    It is the summary of what has left the window, and the window: what the reply is shown, too. Empty where there is
+    It is the summary of what has left the window, what comes back of that, and the window: what the reply is shown, too. Empty where there is
     nothing, and where the settings have nothing understood (`recent` is 0).
 
     Args:
@@ -87,7 +88,8 @@ def talk_before(run: Run[Any], state: SummaryState, prompt: str = "talk_before")
     messages = state.get("messages") or []
     asked = max((at for at, one in enumerate(messages) if one.type == "human"), default=0)  # a reply may follow
     told = transcript(messages[:asked], run.role, stranger_name(run))
-    told = "\n".join(filter(None, [" ".join(state.get("summary", "").split()), told]))
+    recalled = recalled_text(state.get("recalled_talk") or [])
+    told = "\n".join(filter(None, [" ".join(state.get("summary", "").split()), recalled, told]))
     if not told:
         return ""
     (only,) = run.prompt(prompt).messages(role=run.role.card.name, data={"conversation": told})

@@ -4,10 +4,13 @@ import operator
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
+from weakref import WeakKeyDictionary
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, RemoveMessage, trim_messages
+from langgraph.config import get_config
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Overwrite
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -17,8 +20,9 @@ from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import SENTENCE_END, encodable
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.run import RoleContext, Run, open_run, settings
+from dramaturg.nodes.run import RoleContext, Run, by_rules, open_run, settings
 from dramaturg.prompts import one_line
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.role import Role
 
 __all__ = [
@@ -123,7 +127,7 @@ LONGEST_NAME = 80  # characters of a name that came with a message
 
 
 class SummarySettings(WindowSettings):
-    """How long the summary of a conversation is."""
+    """What is shown of a conversation before its window: a summary, and what comes back of it."""
 
     summary_tokens: Open[int] = Field(
         default=160,
@@ -131,6 +135,33 @@ class SummarySettings(WindowSettings):
         le=2000,
         description="The largest number of tokens of the summary of older messages; 0: no summary.",
     )
+    talk_tokens: Open[int] = by_rules(
+        paper=0,
+        ours=600,
+        ge=0,
+        le=20_000,
+        description="The largest number of tokens of what was said before the window and comes back since the question "
+        "speaks of it; 0: nothing is kept for that. The papers' talks have one turn.",
+    )
+
+
+class RecalledTalk(TypedDict):
+    """What was said at once, before the window, and comes back."""
+
+    when: str
+    """How long ago, in words; empty: just now."""
+    text: str
+    """Who said what, a line each."""
+    turn: str
+    """The id of its first message."""
+    place: int
+    """How many exchanges of the talk were before it."""
+
+
+Recalled = Annotated[
+    list[RecalledTalk],
+    Field(description="What was said before the window and comes back; it leaves the state with the reply."),
+]
 
 
 class SummaryState(TurnInput):
@@ -138,25 +169,62 @@ class SummaryState(TurnInput):
 
     summary: Annotated[str, Field(description="What has left the window, in short; it lives on from turn to turn.")]
     window: WindowLength
+    recalled_talk: NotRequired[Recalled]
+    talk_head: NotRequired[
+        Annotated[str, Field(description="The id of the last exchange that was kept of this talk; it lives on.")]
+    ]
 
 
-async def read_turn(state: TurnInput, runtime: Runtime[Any]) -> dict[str, Any]:
+class TalkState(SummaryState, EvidenceState):
+    """What is kept of a talk, and comes back."""
+
+    question: Question
+
+
+async def read_turn(state: SummaryState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take the question from the last message, and begin new evidence and usage.
 
     More than the window and the question comes from elsewhere: a client that sends a whole conversation, a window that
-    was made smaller, turns that had no reply. What is too old then is dropped without a summary.
+    was made smaller, turns that had no reply. What is too old then is dropped without a summary; it can come back.
 
     Raises:
         ValueError: the last message is not a user's, is empty or too long, or is not valid Unicode.
+        StorageError: what is dropped cannot be kept.
     """
-    messages, window = state["messages"], settings(runtime, WindowSettings).window
+    own = settings(runtime, WindowSettings)
+    messages, question = state["messages"], question_in(state["messages"])
+    dropped, kept = leaving(messages, own.window + 1), talk_records(runtime, own)
+    head = {"talk_head": await kept.extended(state.get("talk_head", ""), messages)} if dropped and kept else {}
     return {
-        "question": question_in(messages),
-        "window": window,
-        "messages": removals(leaving(messages, window + 1)),
+        "question": question,
+        "window": own.window,
+        "messages": removals(dropped),
         "evidence": Overwrite({}),
         "usage": Overwrite({}),
+        **head,
     }
+
+
+def talk_records(runtime: Runtime[Any], own: RoleContext) -> TalkRecords | None:
+    """Where what is said in this talk is kept; None: nothing of it is to come back.
+
+    A graph that was compiled with a checkpointer and no store has it in the process, as long as that checkpointer is
+    there; one that was compiled without either, as long as the call.
+    """
+    if not getattr(own, "talk_tokens", 0):
+        return None
+    thread = runtime.execution_info.thread_id if runtime.execution_info else None
+    if thread is not None and runtime.store is not None:
+        return TalkRecords(runtime.store, own.role, thread)
+    saver = get_config().get("configurable", {}).get("__pregel_checkpointer")
+    if thread is not None and saver:
+        return TalkRecords(_without_store.setdefault(saver, InMemoryStore()), own.role, thread)
+    if own._opened is None:
+        return None
+    return TalkRecords(own._opened.at_hand.setdefault("talk", InMemoryStore()), own.role, "")
+
+
+_without_store: WeakKeyDictionary[Any, InMemoryStore] = WeakKeyDictionary()
 
 
 def question_in(messages: list[AnyMessage]) -> str:
@@ -318,3 +386,23 @@ def earlier_summary(run: Run[Any], summary: str) -> str:
         return ""
     (section,) = run.prompt("earlier").messages(role=run.role.card.name, data={"summary": summary})
     return f"{section.text}\n\n"
+
+
+def recalled_talk(run: Run[Any], recalled: Sequence[RecalledTalk]) -> str:
+    """What the prompt of a reply says of what comes back of the talk; nothing if nothing does."""
+    if not recalled:
+        return ""
+    (section,) = run.prompt("recalled_talk").messages(role=run.role.card.name, data={"said": recalled_text(recalled)})
+    return f"{section.text}\n\n"
+
+
+def recalled_text(recalled: Sequence[RecalledTalk]) -> str:
+    """What comes back of a talk, in its order, with the time before what was said together."""
+    parts, last = list[str](), -2
+    for one in recalled:
+        goes_on = one["place"] == last + 1 and parts
+        parts.append(one["text"] if goes_on or not one["when"] else f"[{one['when']}]\n{one['text']}")
+        if parts[:-1] and not goes_on:
+            parts[-1] = f"\n{parts[-1]}"
+        last = one["place"]
+    return "\n".join(parts)

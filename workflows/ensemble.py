@@ -29,6 +29,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, library_of, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedState, make_self_contained
+from dramaturg.nodes.talk.memory import keep_talk, recall_talk
 from dramaturg.nodes.turn import (
     SummarySettings,
     TurnInput,
@@ -49,7 +50,7 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
 SPOKEN = (
-    *("window", "summary_tokens", "reply_tokens", "document_passages"),
+    *("window", "summary_tokens", "talk_tokens", "reply_tokens", "document_passages"),
     *("verify", "alpha", "revisions", "notes", "redraft", "recent"),
 )
 """The settings of a method that are about its reply, or that the ensemble does for all: a part gives none."""
@@ -178,7 +179,7 @@ def part_outcomes(state: EnsembleState) -> list[Part]:
 @needs(taking_part="choose_parts")
 def keeping_outcomes(state: EnsembleState) -> Sequence[str]:
     """What is kept of a turn, each part in its own way."""
-    parts, kept = state["taking_part"], list[str]()
+    parts, kept = state["taking_part"], ["keep talk"]
     if "memories" in parts:
         kept.append("remember")
     if "relations" in parts and (record := talk_outcome(state)) != "room":
@@ -187,7 +188,7 @@ def keeping_outcomes(state: EnsembleState) -> Sequence[str]:
         kept.append("remember episode")
     if window_outcome(state) == "full":
         kept.append("summarize")
-    return kept or ["nothing"]
+    return kept
 
 
 @changeable
@@ -196,6 +197,7 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder = Workflow(EnsembleState, EnsembleContext, input_schema=TurnInput, output_schema=TurnOutput)
     builder.prepared_parts = prepared_parts
     builder.add_node(read_turn)
+    builder.add_node(recall_talk)
     builder.add_node(choose_parts)
     builder.add_node(understand)
     methods = zip(PARTS, (amadeus, role_rag, emotional_rag, drmr, id_rag), strict=True)
@@ -214,9 +216,11 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
     builder.add_node("reflect", part(reflect, settings_of("identity")))
     builder.add_node("approve", part(approve, settings_of("identity")))
     builder.add_node("update_identity", part(update_identity, settings_of("identity")))
+    builder.add_node(keep_talk)
     builder.add_node(summarize)
     builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", "choose_parts")
+    builder.add_edge("read_turn", "recall_talk")
+    builder.add_edge("recall_talk", "choose_parts")
     builder.add_edge("choose_parts", "understand")
     builder.add_conditional_edges("understand", part_outcomes, list(PARTS))
     for name in PARTS:  # each is one step, whatever its length: the draft comes once, after the last of them
@@ -225,18 +229,19 @@ def build() -> Workflow[EnsembleState, EnsembleContext, TurnInput, TurnOutput]:
         builder.add_conditional_edges(checked, next_step, dict(STEPS))
     builder.add_edge("revise", "draft")
     kept: dict[Hashable, str] = {
+        "keep talk": "keep_talk",
         "remember": "remember",
         "record talk": "record_talk",
         "condense": "condense_memory",
         "remember episode": "remember_episode",
     }
     for said in ("speak", "decline"):
-        builder.add_conditional_edges(said, keeping_outcomes, {**kept, "summarize": "summarize", "nothing": END})
+        builder.add_conditional_edges(said, keeping_outcomes, {**kept, "summarize": "summarize"})
     builder.add_conditional_edges("record_talk", memory_outcome, {"room": END, "long": "condense_memory"})
     builder.add_conditional_edges("remember_episode", update_outcome, {"reflect": "reflect", "stay": END})
     builder.add_edge("reflect", "approve")
     builder.add_edge("approve", "update_identity")
-    for last in ("remember", "condense_memory", "update_identity", "summarize"):
+    for last in ("keep_talk", "remember", "condense_memory", "update_identity", "summarize"):
         builder.add_edge(last, END)
     return builder
 

@@ -50,6 +50,7 @@ from dramaturg.nodes.identity.update import (
 )
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.self_contained import make_self_contained
+from dramaturg.nodes.talk.memory import recall_talk
 from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.wiring import wire_end
@@ -131,7 +132,8 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.former_channels = {"proposals": "drafts", "recalled": "recalled_episodes", "note": ""}
     builder.add_node(perceive)
     builder.add_node(read_turn)
-    wire_identity(builder, "read_turn")
+    builder.add_node(recall_talk)
+    wire_identity(builder, "recall_talk")
     builder.add_node(act)
     builder.add_node(validate)
     builder.add_node(decline)
@@ -142,6 +144,7 @@ def build(taken: type[EpisodeInput] = EpisodeInput) -> Workflow[IdRagState, IdRa
     builder.add_node(update_identity)
     builder.add_edge(START, "perceive")
     builder.add_edge("perceive", "read_turn")
+    builder.add_edge("read_turn", "recall_talk")
     builder.add_edge("augment", "act")
     builder.add_conditional_edges("act", next_step, {"gate": "validate", "settled": "speak"})
     builder.add_conditional_edges("validate", next_step, {"settled": "speak", "revise": "act", "blocked": "decline"})

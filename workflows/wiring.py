@@ -7,6 +7,7 @@ from langgraph.graph import END, START
 from langgraph.graph.state import CompiledStateGraph
 
 from dramaturg.nodes.drafts import next_step, revise
+from dramaturg.nodes.talk.memory import keep_talk, recall_talk
 from dramaturg.nodes.turn import read_turn, summarize, window_outcome
 from dramaturg.nodes.verification import verify
 from dramaturg.nodes.workflow import Node, Workflow
@@ -15,10 +16,12 @@ Builder = Workflow[Any, Any, Any, Any]
 
 
 def wire_beginning(builder: Builder, then: str) -> None:
-    """Begin a turn: what the user says is read first, then comes the node `then`."""
+    """Begin a turn: what the user says is read, what was said of it before comes back, then comes the node `then`."""
     builder.add_node(read_turn)
+    builder.add_node(recall_talk)
     builder.add_edge(START, "read_turn")
-    builder.add_edge("read_turn", then)
+    builder.add_edge("read_turn", "recall_talk")
+    builder.add_edge("recall_talk", then)
 
 
 def wire_index(
@@ -60,8 +63,10 @@ def wire_drafts(builder: Builder, draft: Node, *, again: str = "draft") -> None:
 
 
 def wire_end(builder: Builder, *spoken: str) -> None:
-    """End a turn after the nodes that have spoken: what the window has no room for is summarized."""
+    """End a turn after the nodes that have spoken: it is kept, and what the window has no room for is summarized."""
+    builder.add_node(keep_talk)
     builder.add_node(summarize)
     for node in spoken:
-        builder.add_conditional_edges(node, window_outcome, {"room": END, "full": "summarize"})
+        builder.add_edge(node, "keep_talk")
+    builder.add_conditional_edges("keep_talk", window_outcome, {"room": END, "full": "summarize"})
     builder.add_edge("summarize", END)

@@ -30,7 +30,7 @@ SLOW = 4.0  # times the fastest short answer, by which their median shows that q
 WINDOW = 16  # short answers, of which the median is taken
 ASIDE, SHARE = 8, 2  # questions that nobody waits for, beside others: at most so many, and of so many places one
 AROUND = 5.0  # seconds for which somebody who has asked is still there: a reader takes longer, a program does not
-EACH = 2  # answers after which one more is let in, as long as there never were too many
+EACH = 1  # answers after which one more is let in, as long as there never were too many
 HOLD, LONGEST_HOLD = 100, 6_400  # answers after which one more is tried; twice as many after each that was too many
 
 unhurried: ContextVar[bool] = ContextVar("unhurried", default=False)

@@ -34,7 +34,7 @@ from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
-from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
+from dramaturg.nodes.turn import EvidenceState, Question, Recalled, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -138,6 +138,7 @@ class MemoryRecallState(QueryState):
 
     remembered: NotRequired[Remembered]
     recalled_memories: RecalledMemories
+    recalled_talk: NotRequired[Recalled]
 
 
 @needs(question="read_turn")
@@ -196,7 +197,7 @@ def said_before_it(state: QueryState, run: Run[StrategySettings]) -> SaidBefore:
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
-    What the window still shows takes no place among them. Exchanges that were remembered while the strategy was to go
+    What the window still shows, or what comes back of the talk, takes no place among them. Exchanges that were remembered while the strategy was to go
     by meaning alone have no mood: the latest of them are asked for theirs now, and the others go by their rank by
     meaning. A memory of the conversation that is damaged, or that has no
     vector, is left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the
@@ -216,7 +217,8 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     said, lost = dict[str, Said](), 0
     if kept := kept_memories(runtime, role):
         ids = unfaded(state.get("remembered", []), run.settings)
-        shown = of_turns((str(message.id) for message in state.get("messages", [])), ids)
+        turns = [one["turn"] for one in state.get("recalled_talk") or []]
+        shown = of_turns([*turns, *(str(message.id) for message in state.get("messages", []))], ids)
         out_of_sight = [one for one in ids if one not in shown]
         dimension = store.manifest.embedding.dimension
         said, lost = await said_before(kept, out_of_sight, model, role, dimension)

@@ -1,0 +1,1 @@
+"""What was said in a talk, and comes back when it is spoken of again."""

@@ -1,0 +1,211 @@
+"""A talk to look things up in, by meaning and by words together: what both find comes first."""
+
+import re
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+from dramaturg.models.embeddings import Embedder
+from dramaturg.nodes.text.recalled import passages_of
+from dramaturg.stores.conversations.talk import TalkRecord
+from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
+
+CANDIDATES = 50  # passages that each way of looking finds
+FUSION = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)
+LONGEST_QUERY = 200  # words
+EMBEDDED_AT_ONCE = 256  # passages: those of a long history come turn after turn, the latest first
+CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
+WORD = re.compile(r"[^\W_]+")
+
+
+class Found(NamedTuple):
+    """A record that was found: its place in the index, and its ranks from 1; None: that way did not find it."""
+
+    at: int
+    score: float
+    by_meaning: int | None
+    by_words: int | None
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The words of a text; of Chinese, Japanese and Korean, which have no spaces or many endings, pairs of letters."""
+    for word in WORD.findall(text.casefold()):
+        for part in re.split(f"({CJK.pattern})", word):
+            if not CJK.fullmatch(part):
+                yield from filter(None, [part])
+            elif len(part) == 1:
+                yield part
+            else:
+                yield from (part[at : at + 2] for at in range(len(part) - 1))
+
+
+def fused(*rankings: Sequence[int]) -> dict[int, float]:
+    """What stands in rankings, each the best first, with its score by reciprocal rank fusion."""
+    scores = dict[int, float]()
+    for ranking in rankings:
+        for rank, one in enumerate(ranking, 1):
+            scores[one] = scores.get(one, 0.0) + 1 / (FUSION + rank)
+    return scores
+
+
+class TalkIndex:
+    """The records of one branch, in their order, which grows as the talk does.
+
+    Words are looked up in SQLite's full-text index (BM25), meanings by the cosines of all passages; a record counts by
+    its best passage.
+    """
+
+    def __init__(self) -> None:
+        self.records: list[TalkRecord] = []
+        self.embedding = ""
+        self._passages: list[str] = []
+        self._of: list[int] = []
+        """By passage: the place of its record."""
+        self._vectors = np.zeros((0, 0), np.float32)
+        self._has = np.zeros(0, np.bool_)
+        self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        self._words.execute(
+            "CREATE VIRTUAL TABLE words USING fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
+        )
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def head(self) -> str:
+        """The id of the last record."""
+        return self.records[-1].id if self.records else ""
+
+    def extend(self, records: Sequence[TalkRecord]) -> None:
+        """Add the records that come next; it may block."""
+        with self._lock:
+            self._words.execute("BEGIN")
+            for record in records:
+                place = len(self.records)
+                self.records.append(record)
+                passages = passages_in(record)
+                for passage in passages:
+                    self._passages.append(passage)
+                    self._of.append(place)
+                    self._words.execute(
+                        "INSERT INTO words(rowid, said) VALUES (?, ?)",
+                        (len(self._passages), " ".join(words_of(passage))),
+                    )
+            self._words.execute("COMMIT")
+            self._make_room()
+            self._take_vectors(len(self.records) - len(records))
+
+    def lacking(self, embedding: str, until: int) -> list[int]:
+        """The places of records before `until` whose meanings are not there, the latest first, some at a time."""
+        if embedding != self.embedding:
+            with self._lock:
+                self.embedding = embedding
+                self._vectors = np.zeros((0, 0), np.float32)
+                self._has[:] = False
+                self._take_vectors(0)
+        last = self._passage(until)
+        missing = dict.fromkeys(self._of[at] for at in np.flatnonzero(~self._has[:last])[::-1].tolist())
+        chosen, left = list[int](), EMBEDDED_AT_ONCE
+        for place in missing:
+            left -= len(passages_in(self.records[place]))
+            if left < 0 and chosen:
+                break
+            chosen.append(place)
+        return chosen
+
+    async def embed(self, model: Embedder, places: Sequence[int]) -> list[TalkRecord]:
+        """Have the meanings of some records, and give these as they are to be kept.
+
+        Raises:
+            ModelError: the model cannot be reached.
+        """
+        passages = [passages_in(self.records[place]) for place in places]
+        rows = await model.documents([one for several in passages for one in several], faulty=True)
+        new, begun = list[TalkRecord](), 0
+        for place, several in zip(places, passages, strict=True):
+            own = rows[begun : begun + len(several)]
+            begun += len(several)
+            if with_direction(own).all():
+                self.records[place] = self.records[place].embedded(model.name, unit_rows(own))
+                new.append(self.records[place])
+        with self._lock:
+            for place in places:
+                self._take_vectors(place, place + 1)
+        return new
+
+    def nearest(self, words: str, vector: Vectors | None, until: int, most: int) -> list[Found]:
+        """The records before `until` that are nearest to a question, best first; it may block.
+
+        Args:
+            words: of the question.
+            vector: its meaning, of length 1, shape (d,); None: words alone count.
+            until: how many records of the branch are looked at.
+            most: how many are wanted.
+        """
+        last = self._passage(until)
+        by_meaning = self._by_meaning(vector, last) if vector is not None else []
+        by_words = self._by_words(words, last)
+        meaning, word = self._records_of(by_meaning), self._records_of(by_words)
+        scores = fused(meaning, word)
+        best = sorted(scores, key=lambda at: (-scores[at], -at))[:most]
+        ranks = [{one: rank for rank, one in enumerate(ranking, 1)} for ranking in (meaning, word)]
+        return [Found(at, scores[at], ranks[0].get(at), ranks[1].get(at)) for at in best]
+
+    def _records_of(self, passages: Sequence[int]) -> list[int]:
+        return list(dict.fromkeys(self._of[one] for one in passages))
+
+    def _by_meaning(self, vector: Vectors, last: int) -> list[int]:
+        if not last or not len(self._vectors) or self._vectors.shape[1] != len(vector):
+            return []
+        last = min(last, len(self._vectors))
+        near = np.where(self._has[:last], self._vectors[:last] @ vector, -np.inf)
+        found = np.argpartition(-near, min(CANDIDATES, last) - 1)[:CANDIDATES]
+        found = found[np.lexsort((-found, -near[found]))]
+        return [at for at in found.tolist() if np.isfinite(near[at])]
+
+    def _by_words(self, words: str, last: int) -> list[int]:
+        asked = " OR ".join(f'"{word}"' for word in list(dict.fromkeys(words_of(words)))[:LONGEST_QUERY])
+        if not asked:
+            return []
+        with self._lock:
+            rows = self._words.execute(
+                "SELECT rowid FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid DESC LIMIT ?",
+                (asked, last, CANDIDATES),
+            ).fetchall()
+        return [int(number) - 1 for (number,) in rows]
+
+    def _passage(self, until: int) -> int:
+        """How many passages there are before a record."""
+        return bisect_left(self._of, until)
+
+    def _make_room(self) -> None:
+        more = len(self._passages) - len(self._has)
+        self._has = np.concatenate([self._has, np.zeros(more, np.bool_)])
+
+    def _take_vectors(self, begin: int, end: int | None = None) -> None:
+        """Take the meanings that records have."""
+        first = self._passage(begin)
+        for record in self.records[begin:end]:
+            count = len(passages_in(record))
+            rows = record.directions(self.embedding) if self.embedding else None
+            if rows is not None and len(rows) == count:
+                if self._vectors.shape[1] != rows.shape[1]:
+                    self._vectors = np.zeros((len(self._has), rows.shape[1]), np.float32)
+                    self._has[:] = False
+                if len(self._vectors) < len(self._has):
+                    grown = np.zeros((max(len(self._has), 2 * len(self._vectors)), rows.shape[1]), np.float32)
+                    grown[: len(self._vectors)] = self._vectors
+                    self._vectors = grown
+                self._vectors[first : first + count] = rows
+                self._has[first : first + count] = True
+            first += count
+
+
+def passages_in(record: TalkRecord) -> list[str]:
+    """The passages of what was said in a record, line by line."""
+    return [passage for line in record.said for passage in passages_of(line.text)]

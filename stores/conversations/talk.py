@@ -1,0 +1,285 @@
+"""What was said in a conversation, exchange by exchange, each kept after the one before it.
+
+A record's id is a digest of what was said in it and of the record before: whoever has the id of the last one has all of
+its branch, and no other. A branch begins where two records have the same one before them. The same talk makes the same
+records, whoever writes them and however often.
+"""
+
+import base64
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from langchain_core.messages import AnyMessage
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
+from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError
+
+from dramaturg.stores.conversations.memories import PAGE, pages
+from dramaturg.stores.files import canonical, sha256
+from dramaturg.stores.index.vectors import Vectors, unit_rows
+
+ROOT, HEADS = "dramaturg_talks", "dramaturg_talks_of"
+CHANGED = "changed"  # the key of what says how often a talk's past was changed
+DIGITS = 32
+MOST_KEPT = 50_000  # records that stay in the process
+
+
+class Line(BaseModel):
+    """What somebody said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    """Of the message."""
+    who: Literal["human", "ai"]
+    name: str | None = None
+    """Who that is, where it is known."""
+    text: str
+
+
+class TalkRecord(BaseModel):
+    """What was said at once: mostly a question and its reply."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    parent: str
+    """The id of the record before it; empty: it is the first."""
+    place: int
+    """How many records are before it."""
+    said: tuple[Line, ...]
+    """Empty where it was forgotten."""
+    at: AwareDatetime
+    embedding: str = ""
+    """The name of the model that gave `vectors`."""
+    vectors: str = ""
+    """The meanings of the passages of its lines, shape (p, d), as bytes from -127 to 127 in base64."""
+    dimension: int = 0
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether what was said in it is in it no more."""
+        return not self.said
+
+    def directions(self, embedding: str) -> Vectors | None:
+        """The meanings, of length 1, shape (p, d); None: this model has not given them."""
+        if not self.vectors or self.embedding != embedding:
+            return None
+        rows = np.frombuffer(base64.b64decode(self.vectors), np.int8).reshape(-1, self.dimension)
+        return unit_rows(rows.astype(np.float32)).astype(np.float32)
+
+    def embedded(self, embedding: str, rows: Vectors) -> "TalkRecord":
+        """The same with meanings, shape (p, d), as a byte a number: a cosine is within half a hundredth of its own."""
+        largest = np.abs(rows).max(axis=1, keepdims=True)
+        small = np.rint(rows / np.where(largest > 0, largest, 1) * 127).astype(np.int8)
+        vectors = base64.b64encode(small.tobytes()).decode()
+        return self.model_copy(update={"embedding": embedding, "vectors": vectors, "dimension": rows.shape[1]})
+
+
+class Talk:
+    """The records of a conversation that this process has read, of all branches."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, TalkRecord] = {}
+        self.changed: JsonValue = None
+        """What differs where something was forgotten since then."""
+
+    def back(self, head: str, most: int | None = None) -> Iterator[TalkRecord]:
+        """The records that led to one, that one first, and at most so many; where one is lost, those after it."""
+        while head and (one := self.records.get(head)) and most != 0:
+            yield one
+            head, most = one.parent, None if most is None else most - 1
+
+
+class TalkRecords:
+    """What was said in one conversation, in any LangGraph store.
+
+    Args:
+        store: where it is kept; its vector index, if it has one, is left alone.
+        role: the id of the role.
+        thread: the name of the conversation.
+    """
+
+    def __init__(self, store: BaseStore, role: str, thread: str) -> None:
+        self.store = store
+        self.role = role
+        self.thread = thread
+        self.namespace = (ROOT, sha256(json.dumps([role, thread]).encode()))
+
+    async def branch(self, head: str) -> list[TalkRecord]:
+        """The records that led to one, oldest first, and that one; where one is lost, those after it."""
+        return list((await self.read(head)).back(head))[::-1]
+
+    async def read(self, head: str) -> Talk:
+        """Have the records of the conversation that lead to one; what is there already is not read again."""
+        talk = self._known()
+        marked = await self.store.aget(self.namespace, CHANGED)
+        changed = marked.value.get("times") if marked else None
+        if talk.changed != changed:
+            talk.records.clear()
+            talk.changed = changed
+        if not head or head in talk.records:
+            return talk
+        # What another process has said since then is read one by one, as long as it is little.
+        missing, found = head, list[TalkRecord]()
+        while talk.records and missing and missing not in talk.records and len(found) < 4:
+            item = await self.store.aget(self.namespace, missing)
+            record = self._read(item) if item else None
+            if record is None:
+                break
+            found.append(record)
+            missing = record.parent
+        if not missing or missing in talk.records:
+            talk.records |= {one.id: one for one in found}
+            return talk
+        async for item in self._items():
+            if record := self._read(item):
+                talk.records[record.id] = record
+        return talk
+
+    async def extended(self, head: str, messages: Sequence[AnyMessage], at: datetime | None = None) -> str:
+        """Keep what was said, and return the id of its last record.
+
+        What the branch holds already is not kept twice; where it holds something else after the same beginning, as
+        after an edit, what is said now is a branch of its own.
+
+        Args:
+            head: the id of the last record so far; empty: there is none.
+            messages: the end of the conversation, as its window shows it; a question without a reply is left out.
+            at: when it was said, where that is not now.
+        """
+        said = list(exchanges_in(messages))
+        if not said:
+            return head
+        branch = list((await self.read(head)).back(head, len(said) + len(messages)))
+        firsts = {one.said[0].id: at for at, one in enumerate(branch) if one.said}
+        if (begin := firsts.get(said[0][0].id)) is not None:
+            known = branch[begin::-1]
+            same = next((at for at, (one, now) in enumerate(zip(known, said, strict=False)) if one.said != now), None)
+            same = min(len(known), len(said)) if same is None else same
+            head, said = known[same - 1].id if same else known[0].parent, said[same:]
+        known_by_id, new = self._known().records, list[TalkRecord]()
+        place = known_by_id[head].place + 1 if head in known_by_id else 0
+        for at_place, lines in enumerate(said, place):
+            digest = sha256(canonical([head, [line.model_dump() for line in lines]]))[:DIGITS]
+            if digest not in known_by_id:
+                record = TalkRecord(id=digest, parent=head, place=at_place, said=lines, at=at or datetime.now(UTC))
+                new.append(record)
+            head = digest
+        await self.save(new)
+        return head
+
+    async def save(self, records: Iterable[TalkRecord]) -> None:
+        """Keep records in the place of those with the same ids."""
+        by_id = {one.id: one for one in records}
+        for page in pages(by_id):
+            writes: list[Op] = [PutOp(self.namespace, one, self._record(by_id[one]), index=False) for one in page]
+            await self.store.abatch(writes)
+        self._known().records.update(by_id)
+
+    async def all(self) -> list[TalkRecord]:
+        """Every record of the conversation, on whatever branch, the first said first."""
+        found = [record async for item in self._items() if (record := self._read(item))]
+        return sorted(found, key=lambda one: (one.at, one.place, one.id))
+
+    async def forget(self, ids: Iterable[str]) -> None:
+        """Forget what was said in records; what was said after them still has its place."""
+        items = await self._got(ids)
+        kept = [record for item in items if (record := self._read(item))]
+        emptied = {"said": (), "embedding": "", "vectors": "", "dimension": 0}
+        await self.save(one.model_copy(update=emptied) for one in kept)
+        await self._note_change()
+
+    async def drop_lost(self, turns: Iterable[str]) -> None:
+        """Forget the ends of branches whose messages are in none of these turns any more."""
+        held, records = set(turns), {one.id: one for one in await self.all()}
+        lost = {one.id for one in records.values() if one.said and not any(line.id in held for line in one.said)}
+        parents = {one.parent for one in records.values() if one.id not in lost}
+        gone = {one for one in lost if one not in parents}
+        while more := {one for one in lost - gone if one not in parents}:
+            gone |= more
+        if gone:
+            await self._drop(gone)
+            await self._note_change()
+
+    async def drop_all(self) -> None:
+        """Forget all that was said, readable or not."""
+        await self._drop([item.key async for item in self._items()])
+        with _lock:
+            _talks.get(self.store, OrderedDict()).pop(self.namespace, None)
+
+    async def _drop(self, ids: Iterable[str]) -> None:
+        for page in pages(ids):
+            await self.store.abatch([PutOp(self.namespace, one, None) for one in page])
+
+    async def _note_change(self) -> None:
+        """Tell other processes that what they have read is not what is kept."""
+        marked = await self.store.aget(self.namespace, CHANGED)
+        times = int(marked.value.get("times", 0)) + 1 if marked else 1
+        await self.store.aput(self.namespace, CHANGED, {"times": times}, index=False)
+
+    def _known(self) -> Talk:
+        with _lock:
+            talks = _talks.setdefault(self.store, OrderedDict())
+            talk = talks.setdefault(self.namespace, Talk())
+            talks.move_to_end(self.namespace)
+            while len(talks) > 1 and sum(len(one.records) for one in talks.values()) > MOST_KEPT:
+                talks.popitem(last=False)
+            return talk
+
+    async def _got(self, ids: Iterable[str]) -> list[Item]:
+        found: list[Item] = []
+        for page in pages(ids):
+            reads: list[Op] = [GetOp(self.namespace, one) for one in page]
+            found += [item for item in await self.store.abatch(reads) if isinstance(item, Item)]
+        return found
+
+    async def _items(self) -> Any:
+        begun = 0
+        while page := await self.store.asearch(self.namespace, limit=PAGE, offset=begun):
+            for item in page:
+                yield item
+            begun += len(page)
+
+    def _record(self, one: TalkRecord) -> dict[str, JsonValue]:
+        kept = one.model_dump(mode="json", exclude_defaults=True)
+        return {**kept, "checksum": self._checksum(kept)}
+
+    def _read(self, item: Item) -> TalkRecord | None:
+        """The record of an item, if it is of this conversation and as it was written."""
+        kept = {name: value for name, value in item.value.items() if name != "checksum"}
+        if item.key == CHANGED or item.value.get("checksum") != self._checksum(kept):
+            return None
+        try:
+            return TalkRecord.model_validate(kept)
+        except ValidationError:
+            return None
+
+    def _checksum(self, kept: Any) -> str:
+        return sha256(canonical([self.role, self.thread, kept]))[:DIGITS]
+
+
+_talks: WeakKeyDictionary[BaseStore, OrderedDict[tuple[str, ...], Talk]] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def exchanges_in(messages: Sequence[AnyMessage]) -> Iterator[tuple[Line, ...]]:
+    """What was said at once: each question with what came after it; a question without a reply is left out."""
+    lines = list[Line]()
+    for message in messages:
+        text = message.text.replace("\0", "").strip().encode(errors="replace").decode()  # no half of a pair
+        if message.type == "human" and lines:
+            if lines[-1].who == "ai":
+                yield tuple(lines)
+                lines = []
+        if text and message.type in {"human", "ai"}:
+            name = message.name.replace("\0", "") if message.name is not None else None
+            who: Literal["human", "ai"] = "human" if message.type == "human" else "ai"
+            lines.append(Line(id=str(message.id), who=who, name=name, text=text))
+    if lines and lines[-1].who == "ai":
+        yield tuple(lines)
