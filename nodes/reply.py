@@ -379,7 +379,8 @@ def prompt_of(
     beside = "".join(
         section(run, kind, texts[kind]) for kind in BESIDE if texts.get(kind) and not prompt.places & {kind, "grounds"}
     )
-    last = HumanMessage(earlier_summary(run, shown.summary) + recalled_talk(run, shown.recalled) + beside + directions + scene + last.text)
+    before = earlier_summary(run, shown.summary) + recalled_talk(run, shown.recalled)
+    last = HumanMessage(before + beside + directions + scene + last.text)
     said = [*earlier(shown.messages, run.role.id, stranger_name(run)), last]
     if said[0].type == "ai":
         said[:0] = run.prompt("speak_first").messages()

@@ -75,8 +75,8 @@ def in_full(state: Mapping[str, Any]) -> str:
 def talk_before(run: Run[Any], state: SummaryState, prompt: str = "talk_before") -> str:
     """What those who look something up or check a line are shown of the talk before the question, as a section.
 
-    It is the summary of what has left the window, what comes back of that, and the window: what the reply is shown, too. Empty where there is
-    nothing, and where the settings have nothing understood (`recent` is 0).
+    It is the summary of what has left the window, what comes back of that, and the window: what the reply is shown,
+    too. Empty where there is nothing, and where the settings have nothing understood (`recent` is 0).
 
     Args:
         run: of settings that inherit `SelfContainedSettings`.

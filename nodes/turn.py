@@ -392,7 +392,9 @@ def recalled_talk(run: Run[Any], recalled: Sequence[RecalledTalk]) -> str:
     """What the prompt of a reply says of what comes back of the talk; nothing if nothing does."""
     if not recalled:
         return ""
-    (section,) = run.prompt("recalled_talk").messages(role=run.role.card.name, data={"said": recalled_text(recalled)})
+    (section,) = run.prompt("recalled_talk").messages(
+        role=run.role.card.name, data={"recalled": recalled_text(recalled)}
+    )
     return f"{section.text}\n\n"
 
 

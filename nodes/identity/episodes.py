@@ -87,9 +87,8 @@ class EpisodeState(PerceptionState):
 async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the most salient memories, R = σ(M, o), in the order in which they happened, as many as there is room for.
 
-    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, or that come back with the
-    talk, are not recalled. A long
-    one is as relevant as its nearest passage, and such passages are shown of it.
+    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, or that come back with
+    the talk, are not recalled. A long one is as relevant as its nearest passage, and such passages are shown of it.
     """
     run = await open_run(runtime, EpisodeSettings)
     shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}

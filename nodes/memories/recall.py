@@ -197,11 +197,11 @@ def said_before_it(state: QueryState, run: Run[StrategySettings]) -> SaidBefore:
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
-    What the window still shows, or what comes back of the talk, takes no place among them. Exchanges that were remembered while the strategy was to go
-    by meaning alone have no mood: the latest of them are asked for theirs now, and the others go by their rank by
-    meaning. A memory of the conversation that is damaged, or that has no
-    vector, is left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the
-    same thread.
+    What the window still shows, or what comes back of the talk, takes no place among them. Exchanges that were
+    remembered while the strategy was to go by meaning alone have no mood: the latest of them are asked for theirs now,
+    and the others go by their rank by meaning. A memory of the conversation that is damaged, or that has no vector, is
+    left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the same
+    thread.
 
     Raises:
         MissingIndex: the role has no index of memories.

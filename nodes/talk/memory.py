@@ -71,9 +71,7 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     vector: Vectors | None = None
     try:
         model = await run.embedder()
-        asked, new = await asyncio.gather(
-            model.query(words), index.embed(model, index.lacking(model.name, until))
-        )
+        asked, new = await asyncio.gather(model.query(words), index.embed(model, index.lacking(model.name, until)))
         vector = unit_rows([asked])[0]
         await kept.save(new)
     except (ModelError, ValueError) as error:
@@ -198,7 +196,7 @@ async def index_of(kept: TalkRecords, head: str) -> TalkIndex:
     return index
 
 
-_indexes: WeakKeyDictionary[
-    BaseStore, OrderedDict[tuple[tuple[str, ...], str], tuple[Talk, Any, TalkIndex]]
-] = WeakKeyDictionary()
+_indexes: WeakKeyDictionary[BaseStore, OrderedDict[tuple[tuple[str, ...], str], tuple[Talk, Any, TalkIndex]]] = (
+    WeakKeyDictionary()
+)
 _lock = Lock()

@@ -273,10 +273,9 @@ def exchanges_in(messages: Sequence[AnyMessage]) -> Iterator[tuple[Line, ...]]:
     lines = list[Line]()
     for message in messages:
         text = message.text.replace("\0", "").strip().encode(errors="replace").decode()  # no half of a pair
-        if message.type == "human" and lines:
-            if lines[-1].who == "ai":
-                yield tuple(lines)
-                lines = []
+        if message.type == "human" and lines and lines[-1].who == "ai":
+            yield tuple(lines)
+            lines = []
         if text and message.type in {"human", "ai"}:
             name = message.name.replace("\0", "") if message.name is not None else None
             who: Literal["human", "ai"] = "human" if message.type == "human" else "ai"

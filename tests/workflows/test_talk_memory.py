@@ -8,7 +8,6 @@ from all_methods import whole_cast, whole_role
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
-from wild_endpoint import part_of
 
 from dramaturg.workflows.methods import chat_graph, context_type
 from dramaturg.workflows.names import METHODS
@@ -46,9 +45,9 @@ async def test_what_was_said_before_the_window_comes_back_in_every_method(tmp_pa
     await talk.say(TOLD)
     for line in FILLER:
         await talk.say(line)
-    prompts = [one for one in await talk.say(ASKED) if "<said>" in one]
+    prompts = [one for one in await talk.say(ASKED) if "<recalled>" in one]
     assert prompts
-    assert all(f"user: {TOLD}" in fenced("said", one).replace("this stranger", "user") for one in prompts)
+    assert all(f"user: {TOLD}" in fenced("recalled", one).replace("this stranger", "user") for one in prompts)
     (found,) = [one for one in talk.output["evidence"]["talk"] if TOLD in one["text"]]
     assert found["by_words"]
     assert found["by_meaning"]
