@@ -26,7 +26,6 @@ from dramaturg.nodes.turn import (
     LONGEST_MESSAGE,
     EvidenceState,
     Question,
-    Recalled,
     RecalledTalk,
     SummaryState,
     TurnInput,
@@ -76,6 +75,8 @@ class Grounds(TypedDict):
     """The name of the user's role; empty for a stranger."""
     evidence: dict[str, Any]
     """What the evidence of the turn shows of it."""
+    turns: NotRequired[list[str]]
+    """The ids of questions of this talk whose exchange is among the texts: it does not come back a second time."""
 
 
 class GatheredState(TypedDict):
@@ -93,7 +94,6 @@ class GroundsInput(TurnInput):
 
     question: Question
     understood: NotRequired[Understood]
-    recalled_talk: NotRequired[Recalled]
 
 
 class GroundsOutput(GatheredState, EvidenceState):
@@ -142,8 +142,9 @@ def joined(parts: Iterable[Grounds]) -> Grounds:
     """The grounds of several methods as one: texts of one kind after each other, each once."""
     texts: dict[str, list[str]] = {}
     limits: dict[str, list[str]] = {}
-    whole: Grounds = {"texts": {}, "limits": {}, "asker": "", "evidence": {}}
+    whole: Grounds = {"texts": {}, "limits": {}, "asker": "", "evidence": {}, "turns": []}
     for one in parts:
+        whole["turns"] += one.get("turns", [])
         for kind, found in one["texts"].items():
             texts.setdefault(kind, []).extend(found)
         for name, text in one["limits"].items():
@@ -272,7 +273,7 @@ async def spoken(
     Raises:
         ModelError: the model gave no reply.
     """
-    recalled = state.get("recalled_talk") or []
+    recalled = [one for one in state.get("recalled_talk") or [] if one["turn"] not in grounds.get("turns", ())]
     whole = Shown(grounds, state["messages"], recalled, state.get("summary", ""), run.role.card.profile)
     begun, most, tries = begun_in(state["messages"][-1]), math.inf, TRIES
     answer = min(run.settings.reply_tokens, (run.chat.window or math.inf) // 4)

@@ -96,7 +96,8 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
         documents = await document_grounds(run, state)
         profile = run.role.card.profile.strip() if run.settings.document_passages else ""
         texts = {**({"profile": [profile]} if profile else {}), **documents["texts"]}
-        limited = NO_GROUNDS | {"texts": texts, "limits": {"directed": note}}
+        turns = [one["id"] for one in state.get("recalled_episodes") or []]
+        limited = NO_GROUNDS | {"texts": texts, "limits": {"directed": note}, "turns": turns}
         said, slips = await spoken(run, state, "respond_from_identity", limited, quiet=bool(checkers), **known)
     grounds = ground_text(joined([identity_grounds(state), documents]), run.role.card.profile)
     drafts, evidence = [*before, new_draft(state, said, checkers)], {**documents["evidence"], **slips}

@@ -19,7 +19,7 @@ from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, 
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import by_rules, needs, open_run, settings
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
-from dramaturg.nodes.turn import Recalled, stranger_name
+from dramaturg.nodes.turn import stranger_name
 from dramaturg.prompts import fence
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -77,7 +77,6 @@ class EpisodeState(PerceptionState):
     """What recalling reads and writes."""
 
     episodes: NotRequired[Episodes]
-    recalled_talk: NotRequired[Recalled]
     recalled_episodes: Annotated[list[Episode], Field(description="The memories that came back, the oldest first, R.")]
     situation: Situation
     plans_ahead: Annotated[bool, Field(description="Whether a plan is made before this decision.")]
@@ -87,12 +86,11 @@ class EpisodeState(PerceptionState):
 async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the most salient memories, R = σ(M, o), in the order in which they happened, as many as there is room for.
 
-    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, or that come back with
-    the talk, are not recalled. A long one is as relevant as its nearest passage, and such passages are shown of it.
+    Memories of this conversation whose messages stand in the prompt anyway, as before a reply, are not recalled. A long
+    one is as relevant as its nearest passage, and such passages are shown of it.
     """
     run = await open_run(runtime, EpisodeSettings)
     shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}
-    shown |= {one["turn"] for one in state.get("recalled_talk") or []}
     own = [one for one in episodes_in(state) if one["id"] not in shown]
     stream = [*await asyncio.to_thread(formative_episodes, run.role), *own]
     near, model = dict[str, float](), await run.embedder()

@@ -34,7 +34,7 @@ from dramaturg.nodes.reply import AskedState, Grounds, ReplySettings, grounds_of
 from dramaturg.nodes.run import Run, by_rules, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedSettings, SelfContainedState, make_self_contained
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
-from dramaturg.nodes.turn import EvidenceState, Question, Recalled, StandaloneState, TurnInput, transcript
+from dramaturg.nodes.turn import EvidenceState, Question, StandaloneState, TurnInput, transcript
 from dramaturg.stores.conversations.memories import of_turns
 from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, MemoryStore, Mood
 from dramaturg.stores.index.vectors import unit_rows
@@ -44,6 +44,7 @@ __all__ = ["ground_memories", "memory_grounds", "respond_from_memories"]
 
 Scores = Mapping[str, int]
 LOOKED_BACK = 4  # messages that a question may go on from
+TURN = "turn "
 LATE = 8  # memories of a conversation whose moods a turn asks for
 
 
@@ -138,7 +139,6 @@ class MemoryRecallState(QueryState):
 
     remembered: NotRequired[Remembered]
     recalled_memories: RecalledMemories
-    recalled_talk: NotRequired[Recalled]
 
 
 @needs(question="read_turn")
@@ -197,11 +197,11 @@ def said_before_it(state: QueryState, run: Run[StrategySettings]) -> SaidBefore:
 async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Recall the memories nearest to the question by the strategy of the run (Eqs. 6 to 8).
 
-    What the window still shows, or what comes back of the talk, takes no place among them. Exchanges that were
-    remembered while the strategy was to go by meaning alone have no mood: the latest of them are asked for theirs now,
-    and the others go by their rank by meaning. A memory of the conversation that is damaged, or that has no vector, is
-    left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the same
-    thread.
+    What the window still shows takes no place among them. Exchanges that were remembered while the strategy was to go
+    by meaning alone have no mood: the latest of them are asked for theirs now, and the others go by their rank by
+    meaning. A memory of the conversation that is damaged, or that has no
+    vector, is left out, and the evidence says so; one that is gone was removed, or is another role's who speaks on the
+    same thread.
 
     Raises:
         MissingIndex: the role has no index of memories.
@@ -217,8 +217,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
     said, lost = dict[str, Said](), 0
     if kept := kept_memories(runtime, role):
         ids = unfaded(state.get("remembered", []), run.settings)
-        turns = [one["turn"] for one in state.get("recalled_talk") or []]
-        shown = of_turns([*turns, *(str(message.id) for message in state.get("messages", []))], ids)
+        shown = of_turns((str(message.id) for message in state.get("messages", [])), ids)
         out_of_sight = [one for one in ids if one not in shown]
         dimension = store.manifest.embedding.dimension
         said, lost = await said_before(kept, out_of_sight, model, role, dimension)
@@ -358,7 +357,7 @@ def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) 
         {
             "memory": memory,
             "text": exchange_text(one.question, one.answer, one.speaker, name),
-            "source": f"turn {one.turn}",
+            "source": f"{TURN}{one.turn}",
             "canon": False,
             "pinned": one.pinned,
             "count": 1,
@@ -407,7 +406,8 @@ def memory_grounds(run: Run[MemoryRecallSettings], state: MemoryReplyState) -> G
     canon = [one for one in recalled if one["canon"] or run.settings.conversation == "equal"]
     said = [memory_text(one) for one in recalled if one not in canon]
     texts, limits = {"memories": list(map(memory_text, canon))}, {"was_said": "\n\n".join(said)}
-    return grounds_of(state, texts, limits=limits, shown=("mood", "strategy", "memories"))
+    grounds = grounds_of(state, texts, limits=limits, shown=("mood", "strategy", "memories"))
+    return {**grounds, "turns": [one["source"].removeprefix(TURN) for one in recalled if not one["canon"]]}
 
 
 def memory_text(memory: MemoryEvidence) -> str:

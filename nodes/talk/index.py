@@ -14,7 +14,8 @@ from dramaturg.nodes.text.recalled import passages_of
 from dramaturg.stores.conversations.talk import TalkRecord
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 
-CANDIDATES = 50  # passages that each way of looking finds
+CANDIDATES = 50  # different passages that each way of looking finds
+AGAIN = 400  # passages that are looked at for that: people say the same thing again and again
 FUSION = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)
 LONGEST_QUERY = 200  # words
 EMBEDDED_AT_ONCE = 256  # passages: those of a long history come turn after turn, the latest first
@@ -124,12 +125,11 @@ class TalkIndex:
         Raises:
             ModelError: the model cannot be reached.
         """
-        passages = [passages_in(self.records[place]) for place in places]
-        rows = await model.documents([one for several in passages for one in several], faulty=True)
-        new, begun = list[TalkRecord](), 0
-        for place, several in zip(places, passages, strict=True):
-            own = rows[begun : begun + len(several)]
-            begun += len(several)
+        texts = list(dict.fromkeys(one for place in places for one in passages_in(self.records[place])))
+        rows = dict(zip(texts, await model.documents(texts, faulty=True), strict=True))
+        new = list[TalkRecord]()
+        for place in places:
+            own = np.stack([rows[one] for one in passages_in(self.records[place])])
             if with_direction(own).all():
                 self.records[place] = self.records[place].embedded(model.name, unit_rows(own))
                 new.append(self.records[place])
@@ -157,14 +157,18 @@ class TalkIndex:
         return [Found(at, scores[at], ranks[0].get(at), ranks[1].get(at)) for at in best]
 
     def _records_of(self, passages: Sequence[int]) -> list[int]:
-        return list(dict.fromkeys(self._of[one] for one in passages))
+        """The records of passages, in their order; of those that say the same, the first stands for all."""
+        first = dict[str, int]()
+        for one in passages:
+            first.setdefault(self._passages[one].casefold(), one)
+        return list(dict.fromkeys(self._of[one] for one in list(first.values())[:CANDIDATES]))
 
     def _by_meaning(self, vector: Vectors, last: int) -> list[int]:
         if not last or not len(self._vectors) or self._vectors.shape[1] != len(vector):
             return []
         last = min(last, len(self._vectors))
         near = np.where(self._has[:last], self._vectors[:last] @ vector, -np.inf)
-        found = np.argpartition(-near, min(CANDIDATES, last) - 1)[:CANDIDATES]
+        found = np.argpartition(-near, min(AGAIN, last) - 1)[:AGAIN]
         found = found[np.lexsort((-found, -near[found]))]
         return [at for at in found.tolist() if np.isfinite(near[at])]
 
@@ -175,7 +179,7 @@ class TalkIndex:
         with self._lock:
             rows = self._words.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid DESC LIMIT ?",
-                (asked, last, CANDIDATES),
+                (asked, last, AGAIN),
             ).fetchall()
         return [int(number) - 1 for (number,) in rows]
 

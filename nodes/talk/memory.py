@@ -35,7 +35,7 @@ from dramaturg.nodes.turn import (
 from dramaturg.stores.conversations.talk import Line, Talk, TalkRecord, TalkRecords
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 
-MOST = 12  # exchanges that are found, before there is room for them
+MOST = 24  # exchanges that are found, before there is room for them
 LONG = 600  # bytes of a line: a longer one is shown by what was found in it
 OPENING = 200  # bytes that are shown of a long line in which nothing was found
 BRANCHES = 64  # of talks, whose indexes stay in the process

@@ -18,9 +18,9 @@ from roles import fenced
 from scope_roles import player, shown
 
 
-async def edit(graph: Any, saver: InMemorySaver, **values: Any) -> None:
-    """Write into the state after a whole turn."""
-    await graph().compile(saver).aupdate_state(THREAD, values)
+async def edit(graph: Any, saver: InMemorySaver, node: str | None = None, /, **values: Any) -> None:
+    """Write into the state after a whole turn, or as a node does."""
+    await graph().compile(saver).aupdate_state(THREAD, values, as_node=node)
 
 
 async def test_a_record_without_dialogues_is_remembered_and_condensed(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ async def test_a_record_without_text_is_refused_in_a_sentence(tmp_path: Path) ->
     await cast_roles.take(role, player(), "Where is the parcel?", saver=saver, user_role="tom")
     said = r"Entry 1 of 'memory_records' in the state cannot be read \(text: Field required\): correct it there"
     with pytest.raises(UnreadableEntry, match=said):
-        await edit(drmr, saver, memory_records=[{"role": "ada", "user_role": "Tom Quill"}])
+        await edit(drmr, saver, "speak", memory_records=[{"role": "ada", "user_role": "Tom Quill"}])
     await edit(drmr, saver, memory_records=[], known_dialogues=[{"similarity": 1.0}])
     with pytest.raises(UnreadableEntry, match=r"Entry 1 of 'known_dialogues' .* \(dialogue: Field required\)"):
         await cast_roles.take(role, player(), "And?", saver=saver, user_role="tom")

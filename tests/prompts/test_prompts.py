@@ -26,6 +26,7 @@ CONVERSATION = {
     "question",
     "summary",
     "conversation",
+    "recalled",
     "told",
     "said",
     "was_said",
