@@ -19,7 +19,7 @@ from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.models.reading import SENTENCE_END, encodable
-from dramaturg.nodes.open_settings import Open
+from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, Run, by_rules, open_run, settings
 from dramaturg.prompts import one_line
 from dramaturg.stores.conversations.talk import TalkRecords
@@ -143,6 +143,12 @@ class SummarySettings(WindowSettings):
         description="The largest number of tokens of what was said before the window and comes back since the question "
         "speaks of it; 0: nothing is kept for that. The papers' talks have one turn.",
     )
+    known_as: Closed[str] = Field(
+        default="",
+        max_length=200,
+        description="Under which name or key the user is known in other talks with the role: what was said there comes "
+        "back, too. Empty: who a LangGraph server has let in, else each talk is for itself.",
+    )
 
 
 class RecalledTalk(TypedDict):
@@ -156,6 +162,8 @@ class RecalledTalk(TypedDict):
     """The id of its first message."""
     place: int
     """How many exchanges of the talk were before it."""
+    talk: str
+    """The name of the other talk in which it was said; empty: this one."""
 
 
 Recalled = Annotated[
@@ -400,11 +408,11 @@ def recalled_talk(run: Run[Any], recalled: Sequence[RecalledTalk]) -> str:
 
 def recalled_text(recalled: Sequence[RecalledTalk]) -> str:
     """What comes back of a talk, in its order, with the time before what was said together."""
-    parts, last = list[str](), -2
+    parts, last, talk = list[str](), -2, ""
     for one in recalled:
-        goes_on = one["place"] == last + 1 and parts
+        goes_on = one["place"] == last + 1 and parts and one["talk"] == talk
         parts.append(one["text"] if goes_on or not one["when"] else f"[{one['when']}]\n{one['text']}")
         if parts[:-1] and not goes_on:
             parts[-1] = f"\n{parts[-1]}"
-        last = one["place"]
+        last, talk = one["place"], one["talk"]
     return "\n".join(parts)

@@ -8,16 +8,19 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from babel.dates import format_timedelta
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
-from dramaturg.models.errors import ModelError
+from dramaturg.models.embeddings import Embedder
+from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.nodes.reply import BYTES
 from dramaturg.nodes.run import Run, needs, open_run, settings
 from dramaturg.nodes.self_contained import in_full, refers_back
@@ -32,14 +35,16 @@ from dramaturg.nodes.turn import (
     stranger_name,
     talk_records,
 )
-from dramaturg.stores.conversations.talk import Line, Talk, TalkRecord, TalkRecords
-from dramaturg.stores.index.vectors import Vectors, unit_rows
+from dramaturg.stores.conversations.talk import Line, Talk, TalkRecord, TalkRecords, TalksOf
+from dramaturg.stores.files import canonical, sha256
+from dramaturg.stores.index.vectors import unit_rows
 
 MOST = 24  # exchanges that are found, before there is room for them
 LONG = 600  # bytes of a line: a longer one is shown by what was found in it
 OPENING = 200  # bytes that are shown of a long line in which nothing was found
 BRANCHES = 64  # of talks, whose indexes stay in the process
 MOST_RECORDS = 100_000  # in all of them
+OTHER_TALKS = 50  # of the same user, that are looked at: the latest
 
 
 class Shown(NamedTuple):
@@ -48,6 +53,18 @@ class Shown(NamedTuple):
     record: TalkRecord
     text: str
     found: Found | None
+    talk: str
+    """The name of the other talk in which it was said; empty: this one."""
+
+
+class Told(NamedTuple):
+    """A part of what was said to the role that is looked at: this talk before its window, or the user's other talks."""
+
+    index: TalkIndex
+    until: int
+    """How many of its records are looked at."""
+    kept: Mapping[str, TalkRecords]
+    """Where its records are kept, by the id of each; of this talk all are in one place, and stand under ""."""
 
 
 @needs(question="read_turn")
@@ -60,31 +77,26 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         StorageError: the store cannot be read.
     """
     run = await open_run(runtime, SummarySettings)
-    kept, head = talk_records(runtime, run.settings), state.get("talk_head", "")
-    if kept is None or not head or not run.settings.talk_tokens:
+    kept = talk_records(runtime, run.settings)
+    parts = await told_before(kept, state, runtime, run.settings) if kept else []
+    if not parts:
         return {"recalled_talk": []}
-    index = await index_of(kept, head)
-    until = before_window(index.records, {str(message.id) for message in state["messages"]})
-    if not until:
-        return {"recalled_talk": []}
-    words, evidence = asked_for(state), dict[str, Any]()
-    vector: Vectors | None = None
+    words, evidence, vector = asked_for(state), dict[str, Any](), None
     try:
         model = await run.embedder()
-        asked, new = await asyncio.gather(model.query(words), index.embed(model, index.lacking(model.name, until)))
+        asked, *_ = await asyncio.gather(model.query(words), *(embed(one, model) for one in parts))
         vector = unit_rows([asked])[0]
-        await kept.save(new)
-    except (ModelError, ValueError) as error:
+    except (ModelError, WeightsError, ValueError) as error:
         evidence["talk_error"] = str(error)
-    found = await asyncio.to_thread(index.nearest, words, vector, until, MOST)
-    shown = with_room(index.records[:until], found, words, run)
-    now = datetime.now(UTC)
+    found = [await asyncio.to_thread(one.index.nearest, words, vector, one.until, MOST) for one in parts]
+    shown, now = with_room(parts, found, words, run), datetime.now(UTC)
     recalled: list[RecalledTalk] = [
         {
-            "when": when(one.record.at, now, run.language),
+            "when": when(one, now, run),
             "text": one.text,
             "turn": one.record.said[0].id,
             "place": one.record.place,
+            "talk": one.talk,
         }
         for one in shown
     ]
@@ -109,9 +121,44 @@ async def keep_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     """
     own = settings(runtime, SummarySettings)
     kept = talk_records(runtime, own)
-    if kept is None or not own.talk_tokens:
+    if kept is None:
         return {"recalled_talk": []}
-    return {"talk_head": await kept.extended(state.get("talk_head", ""), state["messages"]), "recalled_talk": []}
+    head = await kept.extended(state.get("talk_head", ""), state["messages"])
+    if user := known_as(own):
+        await TalksOf(kept.store, kept.role, user).note(kept.thread, head)
+    return {"talk_head": head, "recalled_talk": []}
+
+
+def known_as(own: SummarySettings) -> str:
+    """Under which name or key the user is known in all talks; a LangGraph server says whom it has let in."""
+    return own.known_as or str(get_config().get("configurable", {}).get("langgraph_auth_user_id") or "")
+
+
+async def told_before(kept: TalkRecords, state: TalkState, runtime: Runtime[Any], own: SummarySettings) -> list[Told]:
+    """What there is to look at: this talk before its window, and the other talks of the same user."""
+    parts, head = list[Told](), state.get("talk_head", "")
+    if head:
+        index = await index_of(kept, head)
+        if until := before_window(index.records, {str(message.id) for message in state["messages"]}):
+            parts.append(Told(index, until, {"": kept}))
+    if user := known_as(own):
+        talks = await TalksOf(kept.store, kept.role, user).others(kept.thread, OTHER_TALKS)
+        other = await index_of_all([(TalkRecords(kept.store, kept.role, one.thread), one.head) for one in talks])
+        if other.until:
+            parts.append(other)
+    return parts
+
+
+async def embed(told: Told, model: Embedder) -> None:
+    """Have the meanings of what is looked at, some at a time, and keep them.
+
+    Raises:
+        ModelError: the model cannot be reached.
+    """
+    new = await told.index.embed(model, told.index.lacking(model.name, told.until))
+    for kept in set(told.kept.values()):
+        if own := [one for one in new if told.kept.get(one.id, told.kept.get("")) is kept]:
+            await kept.save(own)
 
 
 def before_window(records: Sequence[TalkRecord], shown: set[str]) -> int:
@@ -135,20 +182,23 @@ def asked_for(state: Mapping[str, Any]) -> str:
 
 
 def with_room(
-    records: Sequence[TalkRecord], found: Sequence[Found], words: str, run: Run[SummarySettings]
+    parts: Sequence[Told], found: Sequence[Sequence[Found]], words: str, run: Run[SummarySettings]
 ) -> list[Shown]:
     """What there is room for, in the order in which it was said: what was found, best first, then what is around it."""
-    left, chosen = run.settings.talk_tokens * BYTES, dict[int, Shown]()
-    nearby = [at for one in found for at in (one.at - 1, one.at + 1) if 0 <= at < len(records)]
-    for at, hit in [*((one.at, one) for one in found), *((at, None) for at in nearby)]:
-        record = records[at]
-        if at in chosen or record.is_forgotten:
+    left, chosen = run.settings.talk_tokens * BYTES, dict[tuple[int, int], Shown]()
+    hits = [(number, one) for row in zip_longest(*found) for number, one in enumerate(row) if one is not None]
+    around = [(number, at) for number, one in hits for at in (one.at - 1, one.at + 1)]
+    for number, at, hit in [*((number, one.at, one) for number, one in hits), *((*place, None) for place in around)]:
+        records = parts[number].index.records
+        if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
             continue
-        text = "\n".join(line_text(line, words, run, hit is not None) for line in record.said)
+        kept = parts[number].kept
+        talk = "" if "" in kept else kept[records[at].id].thread
+        text = "\n".join(line_text(line, words, run, hit is not None) for line in records[at].said)
         if (size := size_of(text)) <= left:
-            chosen[at] = Shown(record, text, hit)
+            chosen[number, at] = Shown(records[at], text, hit, talk)
             left -= size
-    return [chosen[at] for at in sorted(chosen)]
+    return [chosen[place] for place in sorted(chosen, key=lambda place: (-place[0], place[1]))]
 
 
 def line_text(line: Line, words: str, run: Run[SummarySettings], found: bool) -> str:
@@ -165,11 +215,24 @@ def line_text(line: Line, words: str, run: Run[SummarySettings], found: bool) ->
     return f"{speaker(message, run.role, stranger_name(run))}: {text}"
 
 
-def when(at: datetime, now: datetime, language: str) -> str:
-    """How long ago something was said, in words; empty: just now."""
-    if (now - at).total_seconds() < 60:
-        return ""
-    return str(format_timedelta(at - now, granularity="minute", add_direction=True, locale=language))
+def when(one: Shown, now: datetime, run: Run[SummarySettings]) -> str:
+    """How long ago something was said, and whether in another talk, in words; empty: just now, in this one."""
+    ago, since = "", one.record.at - now
+    if since.total_seconds() <= -60:
+        ago = str(format_timedelta(since, granularity="minute", add_direction=True, locale=run.language))
+    if not one.talk:
+        return ago
+    (only,) = run.prompt("in_another_talk").messages(when=ago)
+    return only.text.strip(" ,，")
+
+
+class Cached(NamedTuple):
+    """An index that stays in the process, and what it was made from."""
+
+    talk: Talk
+    changed: Any
+    index: TalkIndex
+    kept: Mapping[str, TalkRecords]
 
 
 async def index_of(kept: TalkRecords, head: str) -> TalkIndex:
@@ -177,26 +240,52 @@ async def index_of(kept: TalkRecords, head: str) -> TalkIndex:
     talk, new = await kept.read(head), list[TalkRecord]()
     with _lock:
         indexes = _indexes.setdefault(kept.store, OrderedDict())
-        for key in [key for key, (read, changed, _) in indexes.items() if key[0] == kept.namespace and read is talk]:
-            if indexes[key][1] != talk.changed:  # something was forgotten
-                del indexes[key]
+        for key in [key for key, one in indexes.items() if key[0] == kept.namespace and one.changed != talk.changed]:
+            del indexes[key]  # something was forgotten
         index = TalkIndex()
         for record in talk.back(head):
-            if (known := indexes.pop((kept.namespace, record.id), None)) and known[0] is talk:
-                index = known[2]
+            known = indexes.pop((kept.namespace, record.id), None)
+            if known and known.talk is talk:
+                index = known.index
                 break
             new.append(record)
     await asyncio.to_thread(index.extend, new[::-1])
-    with _lock:
-        indexes[kept.namespace, head] = (talk, talk.changed, index)
-        while len(indexes) > 1 and (
-            len(indexes) > BRANCHES or sum(len(one) for _, _, one in indexes.values()) > MOST_RECORDS
-        ):
-            indexes.popitem(last=False)
+    _remember(kept.store, (kept.namespace, head), Cached(talk, talk.changed, index, {"": kept}))
     return index
 
 
-_indexes: WeakKeyDictionary[BaseStore, OrderedDict[tuple[tuple[str, ...], str], tuple[Talk, Any, TalkIndex]]] = (
-    WeakKeyDictionary()
-)
+async def index_of_all(talks: Sequence[tuple[TalkRecords, str]]) -> Told:
+    """The index of several talks, one after the other; it is made anew when one of them has gone on."""
+    branches = [(kept, await kept.read(head), head) for kept, head in talks]
+    if not branches:
+        return Told(TalkIndex(), 0, {})
+    kept, talk, _ = branches[0]
+    state = [(one.namespace, head, read.changed) for one, read, head in branches]
+    key = (kept.namespace, sha256(canonical(state)))
+    known = _indexes.get(kept.store, OrderedDict()).get(key)
+    if known is None:
+        index, by_id = TalkIndex(), dict[str, TalkRecords]()
+        for one, read, head in branches:
+            records = list(read.back(head))[::-1]
+            by_id |= dict.fromkeys((record.id for record in records), one)
+            await asyncio.to_thread(index.extend, records)
+        known = Cached(talk, talk.changed, index, by_id)
+    _remember(kept.store, key, known)
+    return Told(known.index, len(known.index), known.kept)
+
+
+def _remember(store: BaseStore, key: "Place", cached: Cached) -> None:
+    with _lock:
+        indexes = _indexes.setdefault(store, OrderedDict())
+        indexes[key] = cached
+        indexes.move_to_end(key)
+        while len(indexes) > 1 and (
+            len(indexes) > BRANCHES or sum(len(one.index) for one in indexes.values()) > MOST_RECORDS
+        ):
+            indexes.popitem(last=False)
+
+
+Place = tuple[tuple[str, ...], str]
+"""Where a talk is kept, and the last of its records."""
+_indexes: WeakKeyDictionary[BaseStore, OrderedDict[Place, Cached]] = WeakKeyDictionary()
 _lock = Lock()

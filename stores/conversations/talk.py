@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -266,6 +266,45 @@ class TalkRecords:
 
 _talks: WeakKeyDictionary[BaseStore, OrderedDict[tuple[str, ...], Talk]] = WeakKeyDictionary()
 _lock = Lock()
+
+
+class TalkHead(NamedTuple):
+    """Where a talk stands that somebody has with a role."""
+
+    thread: str
+    head: str
+    at: float
+
+
+class TalksOf:
+    """The talks that one user has with a role, by the name or key under which the user is known.
+
+    Args:
+        store: where they are kept.
+        role: the id of the role.
+        user: the name or key.
+    """
+
+    def __init__(self, store: BaseStore, role: str, user: str) -> None:
+        self.store = store
+        self.role = role
+        self.namespace = (HEADS, sha256(json.dumps([role, user]).encode()))
+
+    async def note(self, thread: str, head: str) -> None:
+        """Keep how far a talk has come."""
+        value = {"thread": thread, "head": head, "at": datetime.now(UTC).timestamp()}
+        await self.store.aput(self.namespace, sha256(thread.encode())[:DIGITS], value, index=False)
+
+    async def others(self, thread: str, most: int) -> list[TalkHead]:
+        """The talks beside one, the latest of them, in the order in which they were last spoken on."""
+        found, begun = list[TalkHead](), 0
+        while page := await self.store.asearch(self.namespace, limit=PAGE, offset=begun):
+            begun += len(page)
+            for item in page:
+                name, head, at = (item.value.get(one) for one in TalkHead._fields)
+                if isinstance(name, str) and isinstance(head, str) and isinstance(at, int | float) and name != thread:
+                    found.append(TalkHead(name, head, float(at)))
+        return sorted(found, key=lambda one: (one.at, one.thread))[-most:]
 
 
 def exchanges_in(messages: Sequence[AnyMessage]) -> Iterator[tuple[Line, ...]]:

@@ -18,7 +18,7 @@ class Fact(NamedTuple):
 ENGLISH = {
     "My {who} {name} keeps a one-eyed {a} called {canary} in the cellar.": "Which animal lives with {name}, and where?",
     "{name} once sold {a}s at the fair of {canary}; that is how we met.": "How did I come to know {name}?",
-    "I am allergic to {a}, ever since that lunch in {canary} with {name}.": "Is there food I must not eat, {name} being my witness?",
+    "I am allergic to {a}, ever since that lunch in {canary} with {name}.": "What must I not eat, as {name} knows?",
     "Our {who} {name} never drinks {a}, only tea from {canary}.": "What would you pour for {name}?",
     "{name}, my {who}, broke an arm falling from the roof of the {canary} mill.": "What accident did {name} have?",
     "The password to the shed of {name} is {canary}, don't tell anybody.": "How do I get into the shed of {name}?",

@@ -5,10 +5,14 @@ from typing import Any
 
 import pytest
 from all_methods import whole_cast, whole_role
-from langchain_core.messages import HumanMessage
+from langchain_core.embeddings import Embeddings
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.nodes.talk import memory
+from dramaturg.stores.conversations import talk as records
 from dramaturg.workflows.methods import chat_graph, context_type
 from dramaturg.workflows.names import METHODS
 
@@ -18,6 +22,16 @@ TOLD = "My sister Wilhelmina keeps a one-eyed tortoise called Zebulon in the cel
 ASKED = "What do you know of Wilhelmina and her tortoise?"
 OWN = ("emotional-rag", "id-rag", "ensemble")  # have memories of their own, which come first
 FILLER = ["Do you like rain?", "What is for supper?", "Is the ferry late?", "Who mends your nets?", "Are you tired?"]
+
+
+class Broken(Embeddings):
+    """A model that cannot be reached."""
+
+    def embed_query(self, text: str) -> list[float]:
+        raise ModelUnavailable("The embedding model is down.")
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise ModelUnavailable("The embedding model is down.")
 
 
 class Talk:
@@ -56,3 +70,125 @@ async def test_what_was_said_before_the_window_comes_back_in_every_method(tmp_pa
     (found,) = [one for one in talk.output["evidence"]["talk"] if TOLD in one["text"]]
     assert found["by_words"]
     assert found["by_meaning"]
+
+
+def recalled(talk: Talk) -> str:
+    return "\n".join(one["text"] for one in talk.output["evidence"].get("talk", []))
+
+
+async def test_what_was_said_in_another_talk_comes_back_to_who_said_it(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, known_as="mira")
+    await talk.say(TOLD, "monday")
+    await talk.say(ASKED, "tuesday")
+    assert TOLD in recalled(talk)
+    (prompt,) = [said(call.messages) for call in talk.model.calls]
+    assert "[in another talk]" in fenced("recalled", prompt)
+    assert talk.output["evidence"]["talk"][0]["talk"] == "monday"
+    for other in ("tom", ""):
+        talk.context = talk.context.model_copy(update={"known_as": other})
+        await talk.say(ASKED, f"of {other}")
+        assert recalled(talk) == ""
+
+
+async def test_who_a_langgraph_server_has_let_in_is_known_in_all_talks(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path)
+
+    async def say(text: str, user: str, thread: str) -> str:
+        config: Any = {"configurable": {"thread_id": thread, "langgraph_auth_user_id": user}}
+        talk.output = await talk.graph.ainvoke({"messages": [HumanMessage(text)]}, config, context=talk.context)
+        return recalled(talk)
+
+    await say(TOLD, "mira", "monday")
+    assert TOLD in await say(ASKED, "mira", "tuesday")
+    assert await say(ASKED, "tom", "wednesday") == ""
+
+
+async def test_a_branch_has_what_was_said_on_it_and_nothing_else(tmp_path: Path) -> None:
+    talk = Talk("profile", tmp_path)
+    await talk.say("Good morning, Ada.")
+    config: Any = {"configurable": {"thread_id": "talk"}}
+    fork = (await talk.graph.aget_state(config)).config
+    await talk.say(TOLD)
+    for line in FILLER:
+        await talk.say(line)
+    await talk.say(ASKED)
+    assert TOLD in recalled(talk)
+    other = await talk.graph.aupdate_state(fork, None, as_node="__copy__")
+    for line in [*FILLER, ASKED]:
+        talk.output = await talk.graph.ainvoke({"messages": [HumanMessage(line)]}, other, context=talk.context)
+        other = (await talk.graph.aget_state({"configurable": {"thread_id": "talk"}})).config
+    assert "Good morning" in recalled(talk)
+    assert "Zebulon" not in recalled(talk)
+
+
+async def test_a_line_that_was_changed_in_the_window_is_remembered_as_it_is_now(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path)
+    await talk.say(TOLD)
+    config: Any = {"configurable": {"thread_id": "talk"}}
+    asked = (await talk.graph.aget_state(config)).values["messages"][0]
+    changed = asked.model_copy(update={"content": TOLD.replace("Zebulon", "Bonaparte")})
+    await talk.graph.aupdate_state(config, {"messages": [changed]}, as_node="respond_by_name")
+    for line in [*FILLER, ASKED]:
+        await talk.say(line)
+    assert "Bonaparte" in recalled(talk)
+    assert "Zebulon" not in recalled(talk)
+
+
+async def test_without_a_store_it_lasts_as_long_as_the_checkpointer(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, store=False)
+    for line in [TOLD, *FILLER, ASKED]:
+        await talk.say(line)
+    assert TOLD in recalled(talk)
+
+
+async def test_a_history_that_comes_at_once_comes_back_without_a_thread(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path)
+    history = [one for line in [TOLD, *FILLER] for one in (HumanMessage(line), AIMessage("I see."))]
+    graph = chat_graph("vanilla").compile()
+    talk.output = await graph.ainvoke({"messages": [*history, HumanMessage(ASKED)]}, context=talk.context)
+    assert TOLD in recalled(talk)
+    assert len(talk.output["messages"]) <= 6
+
+
+async def test_the_same_branch_has_the_same_memory_in_another_process(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path)
+    for line in [TOLD, *FILLER, *FILLER]:
+        await talk.say(line)
+    config: Any = {"configurable": {"thread_id": "talk"}}
+    before = (await talk.graph.aget_state(config)).config
+    await talk.say(ASKED)
+    first = talk.output["evidence"]["talk"]
+    memory._indexes.clear()
+    records._talks.clear()
+    talk.output = await talk.graph.ainvoke({"messages": [HumanMessage(ASKED)]}, before, context=talk.context)
+    assert talk.output["evidence"]["talk"] == first
+
+
+async def test_words_alone_find_it_where_the_embedding_model_is_gone(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, embedding_model=Broken())
+    for line in [TOLD, *FILLER, ASKED]:
+        await talk.say(line)
+    assert TOLD in recalled(talk)
+    assert "down" in talk.output["evidence"]["talk_error"]
+
+
+async def test_what_comes_back_keeps_to_its_tokens(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, talk_tokens=60)
+    long = "The tortoise Zebulon. " + "It is a long story about the sea and the sand. " * 60
+    for line in [long, TOLD, *FILLER, ASKED]:
+        await talk.say(line)
+    assert len(recalled(talk).encode()) <= 240
+    assert TOLD in recalled(talk)
+    talk.context = talk.context.model_copy(update={"talk_tokens": 600})
+    await talk.say(ASKED)
+    (shown,) = [one["text"] for one in talk.output["evidence"]["talk"] if "long story" in one["text"]]
+    assert "tortoise Zebulon" in shown
+    assert len(shown.encode()) < 800
+
+
+async def test_by_the_papers_rules_nothing_is_kept(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, rules="paper")
+    for line in [TOLD, *FILLER, ASKED]:
+        await talk.say(line)
+    assert "talk" not in talk.output["evidence"]
+    assert not talk.output.get("talk_head")
