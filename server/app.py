@@ -52,6 +52,7 @@ from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, thread_name
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
+LONGEST_USER = 200  # characters
 STOPS_WITHIN = 5.0  # seconds that a request waits for what is kept of a reply that its caller has stopped
 ENDS_WITHIN = 30.0  # seconds that a server which ends waits for turns of which nobody hears any more
 MOST_TEXTS = 2_048  # in one request for embeddings
@@ -184,7 +185,7 @@ class RoleServer:
             model = await asyncio.to_thread(
                 partial(self.rooms.model, body.model, heard.speaker, group=bool(heard.others))
             )
-            context = await self._context(model, body, heard, request.headers)
+            context = await self._context(model, body, heard, request.headers, caller)
             about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
@@ -229,8 +230,11 @@ class RoleServer:
         except (ValueError, RuntimeError):
             log.exception("It could not be kept which thread a conversation is on.")
 
-    async def _context(self, model: Model, body: ChatRequest, heard: Heard, headers: Mapping[str, str]) -> RoleContext:
-        given: dict[str, Any] = {}
+    async def _context(
+        self, model: Model, body: ChatRequest, heard: Heard, headers: Mapping[str, str], caller: str
+    ) -> RoleContext:
+        # Two people behind one key are two, as far as the client says who asks; no name of a caller holds a slash.
+        given: dict[str, Any] = {"known_as": "/".join(filter(None, (caller, heard.asker)))[:LONGEST_USER]}
         if body.temperature is not None:
             given["temperature"] = body.temperature
         if tokens := body.max_completion_tokens or body.max_tokens:

@@ -72,7 +72,8 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several. Without --thread the conversation is not kept."""
-    named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
+    who = {"user_role": user_role, "known_as": user_role}
+    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who}
     context = context_for(method, role, library, settings, **named)
     carry_to(server, library, role)
     say_unread(context)
@@ -146,7 +147,8 @@ def chat(
     """Talk to a role. The conversation continues where it stopped, also after a restart."""
     from dramaturg.conversations.opening import begin_by_greeting, open_conversation
 
-    named = {"chat_model": model, "strategy": strategy, "user_role": user_role, "prompts": prompts}
+    who = {"user_role": user_role, "known_as": user_role}
+    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who}
     context = context_for(method, role, library, settings, **named)
     among = [] if thread == "default" else ["--thread", thread]
     again = command_line("chat", role, *among, method=method, library=library, server=server)
