@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import NamedTuple
@@ -17,7 +18,8 @@ from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 CANDIDATES = 50  # different passages that each way of looking finds
 AGAIN = 400  # passages that are looked at for that: people say the same thing again and again
 FUSION = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)
-LONGEST_QUERY = 200  # words
+MOST_WORDS, FEWEST_WORDS = 24, 4  # that are looked up of a question: the rarest
+COMMON = 40  # a word that stands in more than one of so many passages tells little, and takes long to look up
 EMBEDDED_AT_ONCE = 256  # passages: those of a long history come turn after turn, the latest first
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 WORD = re.compile(r"[^\W_]+")
@@ -64,6 +66,8 @@ class TalkIndex:
         self.records: list[TalkRecord] = []
         self.embedding = ""
         self._passages: list[str] = []
+        self._count = Counter[str]()
+        """By word: in how many passages it is."""
         self._of: list[int] = []
         """By passage: the place of its record."""
         self._vectors = np.zeros((0, 0), np.float32)
@@ -93,9 +97,10 @@ class TalkIndex:
                 for passage in passages:
                     self._passages.append(passage)
                     self._of.append(place)
+                    words = list(words_of(passage))
+                    self._count.update(set(words))
                     self._words.execute(
-                        "INSERT INTO words(rowid, said) VALUES (?, ?)",
-                        (len(self._passages), " ".join(words_of(passage))),
+                        "INSERT INTO words(rowid, said) VALUES (?, ?)", (len(self._passages), " ".join(words))
                     )
             self._words.execute("COMMIT")
             self._make_room()
@@ -167,15 +172,22 @@ class TalkIndex:
         if not last or not len(self._vectors) or self._vectors.shape[1] != len(vector):
             return []
         last = min(last, len(self._vectors))
-        near = np.where(self._has[:last], self._vectors[:last] @ vector, -np.inf)
+        cosines = np.einsum("ij,j->i", self._vectors[:last], vector)  # `@` has a core spin that nobody needs
+        near = np.where(self._has[:last], cosines, -np.inf)
         found = np.argpartition(-near, min(AGAIN, last) - 1)[:AGAIN]
         found = found[np.lexsort((-found, -near[found]))]
         return [at for at in found.tolist() if np.isfinite(near[at])]
 
     def _by_words(self, words: str, last: int) -> list[int]:
-        asked = " OR ".join(f'"{word}"' for word in list(dict.fromkeys(words_of(words)))[:LONGEST_QUERY])
-        if not asked:
+        count = self._count
+        rarest = sorted(set(words_of(words)), key=lambda word: (count[word], word))
+        forms = [word for word in rarest if not count[word]]  # another form of it may be there
+        known = [word for word in rarest if count[word]]
+        telling = [word for word in known if count[word] * COMMON <= len(self._passages)]
+        chosen = [*forms[:MOST_WORDS], *max(telling[:MOST_WORDS], known[:FEWEST_WORDS], key=len)]
+        if not chosen:
             return []
+        asked = " OR ".join(f'"{word}"' for word in chosen)
         with self._lock:
             rows = self._words.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid DESC LIMIT ?",

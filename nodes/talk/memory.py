@@ -38,9 +38,11 @@ from dramaturg.nodes.turn import (
 from dramaturg.stores.conversations.talk import Line, Talk, TalkRecord, TalkRecords, TalksOf
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.vectors import unit_rows
+from dramaturg.stores.role import Role
 
 MOST = 24  # exchanges that are found, before there is room for them
 LONG = 600  # bytes of a line: a longer one is shown by what was found in it
+LEAST = 60  # bytes: where less is left, nothing more is looked for
 OPENING = 200  # bytes that are shown of a long line in which nothing was found
 BRANCHES = 64  # of talks, whose indexes stay in the process
 MOST_RECORDS = 100_000  # in all of them
@@ -188,20 +190,23 @@ def with_room(
     left, chosen = run.settings.talk_tokens * BYTES, dict[tuple[int, int], Shown]()
     hits = [(number, one) for row in zip_longest(*found) for number, one in enumerate(row) if one is not None]
     around = [(number, at) for number, one in hits for at in (one.at - 1, one.at + 1)]
+    stranger = stranger_name(run)
     for number, at, hit in [*((number, one.at, one) for number, one in hits), *((*place, None) for place in around)]:
         records = parts[number].index.records
         if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
             continue
         kept = parts[number].kept
         talk = "" if "" in kept else kept[records[at].id].thread
-        text = "\n".join(line_text(line, words, run, hit is not None) for line in records[at].said)
+        text = "\n".join(line_text(line, words, run.role, stranger, hit is not None) for line in records[at].said)
         if (size := size_of(text)) <= left:
             chosen[number, at] = Shown(records[at], text, hit, talk)
             left -= size
+        if left < LEAST:
+            break
     return [chosen[place] for place in sorted(chosen, key=lambda place: (-place[0], place[1]))]
 
 
-def line_text(line: Line, words: str, run: Run[SummarySettings], found: bool) -> str:
+def line_text(line: Line, words: str, role: Role, stranger: str, found: bool) -> str:
     """Who said what, on one line; of a long text the passages that share most words with what is looked up."""
     text = " ".join(line.text.split())
     if size_of(text) > LONG:
@@ -211,8 +216,8 @@ def line_text(line: Line, words: str, run: Run[SummarySettings], found: bool) ->
             best = max(near, key=lambda one: near[one])
             text = f"{GAP.strip()} {' '.join(best.split())} {GAP.strip()}"
         text = clipped(text, LONG if found else OPENING)
-    message = (HumanMessage if line.who == "human" else AIMessage)("", name=line.name)
-    return f"{speaker(message, run.role, stranger_name(run))}: {text}"
+    kind = HumanMessage if line.who == "human" else AIMessage
+    return f"{speaker(kind('', name=line.name), role, stranger)}: {text}"
 
 
 def when(one: Shown, now: datetime, run: Run[SummarySettings]) -> str:
