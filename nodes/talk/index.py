@@ -184,7 +184,7 @@ class TalkIndex:
         forms = [word for word in rarest if not count[word]]  # another form of it may be there
         known = [word for word in rarest if count[word]]
         telling = [word for word in known if count[word] * COMMON <= len(self._passages)]
-        chosen = [*forms[:MOST_WORDS], *max(telling[:MOST_WORDS], known[:FEWEST_WORDS], key=len)]
+        chosen = [*forms[:MOST_WORDS], *(telling[:MOST_WORDS] or known[:FEWEST_WORDS])]
         if not chosen:
             return []
         asked = " OR ".join(f'"{word}"' for word in chosen)
