@@ -143,6 +143,11 @@ class SummarySettings(WindowSettings):
         description="The largest number of tokens of what was said before the window and comes back since the question "
         "speaks of it; 0: nothing is kept for that. The papers' talks have one turn.",
     )
+    talk_facts: Open[Literal["off", "on"]] = Field(
+        default="off",
+        description="on: after a reply, one question asks what of the exchange is to be noted, and which earlier notes "
+        "that makes untrue; what has changed comes back with what it was.",
+    )
     known_as: Closed[str] = Field(
         default="",
         max_length=200,

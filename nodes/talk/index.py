@@ -223,5 +223,6 @@ class TalkIndex:
 
 
 def passages_in(record: TalkRecord) -> list[str]:
-    """The passages of what was said in a record, line by line."""
-    return [passage for line in record.said for passage in passages_of(line.text)]
+    """The passages of what was said in a record, line by line, and of what was noted of it."""
+    texts = [*(line.text for line in record.said), *(fact.text for fact in record.facts)]
+    return [passage for text in texts if text for passage in passages_of(text)]

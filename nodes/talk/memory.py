@@ -24,6 +24,7 @@ from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.nodes.reply import BYTES
 from dramaturg.nodes.run import Run, needs, open_run, settings
 from dramaturg.nodes.self_contained import in_full, refers_back
+from dramaturg.nodes.talk.facts import known_facts, noted, replaced_in
 from dramaturg.nodes.talk.index import Found, TalkIndex
 from dramaturg.nodes.text.recalled import GAP, passages_of, size_of
 from dramaturg.nodes.turn import (
@@ -126,9 +127,25 @@ async def keep_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     if kept is None:
         return {"recalled_talk": []}
     head = await kept.extended(state.get("talk_head", ""), state["messages"])
+    written = await note_facts(kept, head, runtime) if own.talk_facts == "on" else {}
     if user := known_as(own):
         await TalksOf(kept.store, kept.role, user).note(kept.thread, head)
-    return {"talk_head": head, "recalled_talk": []}
+    return {"talk_head": head, "recalled_talk": [], **written}
+
+
+async def note_facts(kept: TalkRecords, head: str, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Note what was said last, where it is not noted yet, and give evidence and usage of that."""
+    run = await open_run(runtime, SummarySettings)
+    *before, last = await kept.branch(head)
+    if last.facts:
+        return {}
+    exchange = "\n".join(line_text(line, "", run.role, stranger_name(run), False) for line in last.said)
+    index = await index_of(kept, last.parent) if before else TalkIndex()
+    known = await asyncio.to_thread(known_facts, index, exchange)
+    facts, evidence = await noted(run, exchange, known)
+    if facts:
+        await kept.save([last.model_copy(update={"facts": facts})])
+    return {"evidence": evidence, "usage": {"keep_talk": run.usage}}
 
 
 def known_as(own: SummarySettings) -> str:
@@ -190,8 +207,16 @@ def with_room(
     left, chosen = run.settings.talk_tokens * BYTES, dict[tuple[int, int], Shown]()
     hits = [(number, one) for row in zip_longest(*found) for number, one in enumerate(row) if one is not None]
     around = [(number, at) for number, one in hits for at in (one.at - 1, one.at + 1)]
+    later = {
+        number: later_of(part, [one.at for row, one in hits if row == number]) for number, part in enumerate(parts)
+    }
     stranger = stranger_name(run)
-    for number, at, hit in [*((number, one.at, one) for number, one in hits), *((*place, None) for place in around)]:
+    wanted = [
+        (number, at, one if at == one.at else None)
+        for number, one in hits
+        for at in (one.at, *later[number].get(one.at, ()))
+    ]
+    for number, at, hit in [*wanted, *((*place, None) for place in around)]:
         records = parts[number].index.records
         if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
             continue
@@ -204,6 +229,17 @@ def with_room(
         if left < LEAST:
             break
     return [chosen[place] for place in sorted(chosen, key=lambda place: (-place[0], place[1]))]
+
+
+def later_of(part: Told, found: Sequence[int]) -> dict[int, list[int]]:
+    """By the place of each record that was found, of which something holds no more: where it is said what holds."""
+    records = part.index.records
+    if not any(records[at].facts for at in found):
+        return {}
+    replaced = replaced_in(records[: part.until])
+    places = {one.id: at for at, one in enumerate(records[: part.until])} if replaced else {}
+    told = {at: [f"{records[at].id}:{number}" for number in range(len(records[at].facts))] for at in found}
+    return {at: [places[replaced[one].id] for one in facts if one in replaced] for at, facts in told.items()}
 
 
 def line_text(line: Line, words: str, role: Role, stranger: str, found: bool) -> str:

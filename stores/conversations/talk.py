@@ -42,6 +42,17 @@ class Line(BaseModel):
     text: str
 
 
+class Fact(BaseModel):
+    """What was noted of an exchange."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    about: Literal["user", "role", "world"]
+    text: str
+    replaces: tuple[str, ...] = ()
+    """Which facts hold no more since then: the id of the record of each, a colon, and its place there."""
+
+
 class TalkRecord(BaseModel):
     """What was said at once: mostly a question and its reply."""
 
@@ -55,6 +66,8 @@ class TalkRecord(BaseModel):
     said: tuple[Line, ...]
     """Empty where it was forgotten."""
     at: AwareDatetime
+    facts: tuple[Fact, ...] = ()
+    """What was noted of it."""
     embedding: str = ""
     """The name of the model that gave `vectors`."""
     vectors: str = ""
@@ -191,7 +204,7 @@ class TalkRecords:
         """Forget what was said in records; what was said after them still has its place."""
         items = await self._got(ids)
         kept = [record for item in items if (record := self._read(item))]
-        emptied = {"said": (), "embedding": "", "vectors": "", "dimension": 0}
+        emptied = {"said": (), "facts": (), "embedding": "", "vectors": "", "dimension": 0}
         await self.save(one.model_copy(update=emptied) for one in kept)
         await self._note_change()
 

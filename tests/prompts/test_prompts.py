@@ -27,6 +27,8 @@ CONVERSATION = {
     "summary",
     "conversation",
     "recalled",
+    "known",
+    "exchange",
     "told",
     "said",
     "was_said",
@@ -52,6 +54,7 @@ FENCED = {
 PLAIN = {
     "limits": "(limits)\n\n",
     "role": "Ada",
+    "when": "3 weeks ago",
     "sentences": "6",
     "most": "12",
     "count": "3",

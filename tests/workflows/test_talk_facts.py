@@ -1,0 +1,100 @@
+"""What is noted of a talk when asked for: found again by what it says, and given way to by what replaces it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.conversations.talk import TalkRecords
+from dramaturg.workflows.methods import chat_graph, context_type
+
+from fakes import ScriptedChatModel
+from roles import fenced, run_settings, said, small_role
+
+TOLD = "She has moved into that place at last, the one with the green door."
+NOTE = "The user's sister Wilhelmina lives in Leith."
+CHANGED = "It did not last: she is back with us since Monday."
+LATER = "The user's sister Wilhelmina lives with the user again."
+FILLER = ["Is the ferry to Leith late?", "Do you like rain?", "What is for supper?", "Who mends your nets?"]
+
+
+class Talk:
+    """A talk of the plainest method, whose model notes what it is told to."""
+
+    def __init__(self, library: Path, notes: dict[str, Any], **settings: Any) -> None:
+        small_role(library)
+        self.notes, self.known = notes, list[str]()
+        self.model = ScriptedChatModel(reply=self.answer)
+        given = {"window": 4, "summary_tokens": 0, "talk_facts": "on"} | settings
+        self.context = context_type("vanilla")(**run_settings(library, self.model, **given))
+        self.store = InMemoryStore()
+        self.graph = chat_graph("vanilla").compile(InMemorySaver(), store=self.store)
+        self.output: Any = None
+
+    def answer(self, messages: list[BaseMessage]) -> str:
+        text = said(messages)
+        if "<exchange>" not in text:
+            return "I see."
+        self.known.append(fenced("known", text))
+        given = next((one for line, one in self.notes.items() if line in fenced("exchange", text)), [])
+        if isinstance(given, Exception):
+            raise given
+        return json.dumps({"notes": given})
+
+    async def say(self, *lines: str) -> str:
+        """Take turns; what comes back in the last."""
+        for line in lines:
+            config: Any = {"configurable": {"thread_id": "talk"}}
+            self.output = await self.graph.ainvoke({"messages": [HumanMessage(line)]}, config, context=self.context)
+        return "\n".join(one["text"] for one in self.output["evidence"].get("talk", []))
+
+
+NOTES = {
+    TOLD: [{"about": "user", "note": NOTE, "replaces": []}],
+    CHANGED: [{"about": "user", "note": LATER, "replaces": [1, 7]}],
+}
+
+
+async def test_what_was_noted_is_found_by_words_that_nobody_has_said(tmp_path: Path) -> None:
+    talk = Talk(tmp_path / "with", NOTES, talk_tokens=30)
+    assert TOLD in await talk.say(TOLD, *FILLER, "Where does Wilhelmina live? In Leith?")
+    without = Talk(tmp_path / "without", NOTES, talk_tokens=30, talk_facts="off")
+    assert TOLD not in await without.say(TOLD, *FILLER, "Where does Wilhelmina live? In Leith?")
+    assert without.known == []
+
+
+async def test_what_holds_no_more_comes_back_with_what_has_replaced_it(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, NOTES, talk_tokens=60)
+    await talk.say(TOLD, CHANGED)
+    assert talk.output["evidence"]["facts"] == [{"about": "user", "text": LATER, "replaces": [NOTE]}]
+    assert talk.known[1] == f"1. {NOTE}"
+    found = await talk.say(*FILLER, "Does Wilhelmina live in Leith?")
+    assert TOLD in found
+    assert found.index(TOLD) < found.index(CHANGED)
+    await talk.say("Wilhelmina lives with the user again, as I said.")
+    assert NOTE not in talk.known[-1]
+    assert LATER in talk.known[-1]
+
+
+async def test_a_note_that_cannot_be_had_is_said_and_the_turn_is_whole(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, {TOLD: ModelUnavailable("The model is down.")})
+    await talk.say(TOLD)
+    assert talk.output["messages"][-1].text == "I see."
+    assert "down" in talk.output["evidence"]["facts_error"]
+    records = await TalkRecords(talk.store, "ada", "talk").all()
+    assert [one.facts for one in records] == [()]
+
+
+async def test_a_turn_that_runs_again_notes_the_same_once(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, NOTES)
+    await talk.say(TOLD)
+    config: Any = {"configurable": {"thread_id": "talk"}}
+    states = [one async for one in talk.graph.aget_state_history(config)]
+    before = next(one.config for one in states if one.next == ("keep_talk",))
+    await talk.graph.ainvoke(None, before, context=talk.context)
+    records = await TalkRecords(talk.store, "ada", "talk").all()
+    assert [[fact.text for fact in one.facts] for one in records] == [[NOTE]]
