@@ -202,14 +202,19 @@ def as_object(given: Any, kind: type[BaseModel]) -> Any:
 def left_out(kind: type[BaseModel], value: dict[str, Any], error: ErrorDetails, notes: list[str]) -> bool:
     """Take out what a mechanism can do without; what was something is noted.
 
-    What is there and means something, such as a number beyond its scale, is not taken for what is not there.
+    What is there and means something, such as a number beyond its scale, is not taken for what is not there. An object
+    that a mechanism can do without goes where something in it is bad, as an item of a list does.
     """
+    if not error["loc"]:
+        return False
     *where, name = error["loc"]
-    if isinstance(name, int) or not leads(value, error["loc"]):
+    if isinstance(name, int) or not leads(value, where):
         return False
     parent = annotation_at(kind, where)
     field = fields_of(parent).get(name) if is_model(parent) else None
     if field is None or field.is_required():
+        return left_out(kind, value, {**error, "loc": tuple(where), "input": at(value, where)}, notes)
+    if not leads(value, error["loc"]):
         return False
     if not is_nothing(at(value, error["loc"])):
         if plain(field.annotation) in (int, float, bool) or field.default not in ("", None, []):

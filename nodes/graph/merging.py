@@ -3,14 +3,17 @@
 import asyncio
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from operator import is_
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, Self, cast
 
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model, model_validator
 
 from dramaturg.models.chat import ChatModel, threshold
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.extracted import Extracted
 from dramaturg.models.loose import Truth
 from dramaturg.models.questions import choose, decide, extract
 from dramaturg.nodes.asking import Answers
@@ -195,11 +198,25 @@ def next_pairs(
     return apart[: chat.at_once * settings.pairs_at_once]
 
 
+class Verdicts(Extracted):
+    """The answer on several pairs; None: it holds no verdict on that one."""
+
+    def in_order(self) -> list[PairVerdict | None]:
+        """The verdicts, in the order of the pairs."""
+        return [getattr(self, name) for name in type(self).model_fields if name != "dropped"]
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if not any(self.in_order()):
+            raise ValueError("there is no verdict in it")
+        return self
+
+
 @lru_cache(maxsize=128)
-def verdicts_on(pairs: int) -> type[BaseModel]:
+def verdicts_on(pairs: int) -> type[Verdicts]:
     """The form of an answer on so many pairs."""
-    fields: Any = {f"pair_{at}": (PairVerdict, ...) for at in range(1, pairs + 1)}
-    form: type[BaseModel] = create_model("Verdicts", **fields)
+    fields: Any = {f"pair_{at}": (PairVerdict, None) for at in range(1, pairs + 1)}
+    form: type[Verdicts] = create_model("Verdicts", __base__=Verdicts, **fields)
     return form
 
 
@@ -223,6 +240,8 @@ def in_pairs(answer: Any) -> Any:
 async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
     """Ask about pairs, one or several in a question; the reasons of several come with the answers.
 
+    Of several, those on which an answer holds no verdict are asked about once more, without the others.
+
     Args:
         pairs: of the index.
         build: of the graph.
@@ -238,13 +257,16 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
         return {pair.same_key: {"same": decision.answer, "certainty": decision.probability}}
 
     async def ask_several(batch: Sequence[Pair]) -> Answers:
-        listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(batch, start=1))
-        messages = run.prompt("same_entities").messages(count=len(batch), data={"pairs": "\n\n".join(listed)})
-        found = await extract(chat, messages, verdicts_on(len(batch)), form=in_pairs)
-        answers: dict[str, JsonValue] = {}
-        for pair, (_, verdict) in zip(batch, found, strict=True):
-            answers[pair.same_key] = {"same": verdict.same, "certainty": None}
-            answers |= {pair.why_key: verdict.reason} if verdict.reason else {}
+        answers, left = dict[str, JsonValue](), batch
+        with suppress(UNANSWERED):  # what has come before is kept
+            while left:
+                listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(left, 1))
+                messages = run.prompt("same_entities").messages(count=len(left), data={"pairs": "\n\n".join(listed)})
+                found = await extract(chat, messages, verdicts_on(len(left)), form=in_pairs)
+                for pair, verdict in zip(left, found.in_order(), strict=True):
+                    answers |= {pair.same_key: {"same": verdict.same, "certainty": None}} if verdict else {}
+                    answers |= {pair.why_key: verdict.reason} if verdict and verdict.reason else {}
+                left = [pair for pair in left if pair.same_key not in answers]  # fewer: each answer holds a verdict
         return answers
 
     batches = {str(start): pairs[start : start + size] for start in range(0, len(pairs), size)}

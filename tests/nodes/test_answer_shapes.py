@@ -494,11 +494,11 @@ VERDICTS = {"pair_1": {"reason": "a short name", "same": True}, "pair_2": {"reas
 SAME = [True, False]
 MERGED = form(
     "pairs",
-    reading(verdicts_on(2), lambda found: [found.pair_1.same, found.pair_2.same], in_pairs),
+    reading(verdicts_on(2), lambda found: [one and one.same for one in (found.pair_1, found.pair_2)], in_pairs),
     VERDICTS,
     SAME,
     unused(VERDICTS, SAME, ("pair_1", "reason")),
-    flags(VERDICTS, ("pair_2", "same"), lambda yes: [True, yes]),
+    flags(VERDICTS, ("pair_2", "same"), lambda yes: [True, yes], [True, None]),
     [
         Shape("bare", '{"pair_1": true, "pair_2": false}', SAME),
         Shape("bare words", '{"pair_1": "yes", "pair_2": "no"}', SAME),
@@ -508,10 +508,14 @@ MERGED = form(
         Shape("a list in a key", json.dumps({"verdicts": list(VERDICTS.values())}), SAME),
         Shape("a numbered list", json.dumps([{"pair": 2, "same": False}, {"pair": 1, "same": True}]), SAME),
         Shape("a bare list", "[true, false]", SAME),
-        Shape("one too few", "[true]", AGAIN),
-        Shape("one absent", json.dumps({"pair_1": VERDICTS["pair_1"]}), AGAIN),
-        Shape("same absent", changed(VERDICTS, ("pair_2", "same"), ABSENT), AGAIN),
-        Shape("same null", changed(VERDICTS, ("pair_2", "same"), None), AGAIN),
+        Shape("one too few", "[true]", [True, None]),
+        Shape("one absent", json.dumps({"pair_1": VERDICTS["pair_1"]}), [True, None]),
+        Shape("one null", json.dumps(VERDICTS | {"pair_2": None}), [True, None]),
+        Shape("one in words", json.dumps(VERDICTS | {"pair_2": "two men"}), [True, None]),
+        Shape("same absent", changed(VERDICTS, ("pair_2", "same"), ABSENT), [True, None]),
+        Shape("same null", changed(VERDICTS, ("pair_2", "same"), None), [True, None]),
+        Shape("none good", json.dumps({"pair_1": "perhaps", "pair_2": "perhaps"}), AGAIN),
+        Shape("none there", json.dumps({"pair_1": None, "pair_2": None}), AGAIN),
         Shape("nothing", "{}", AGAIN),
     ],
 )

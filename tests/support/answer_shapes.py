@@ -247,7 +247,7 @@ def counted(good: Any, taken: Any, path: Path, most: int, noun: str = "statement
         yield Shape(f"{place(path)} {name}", changed(good, path, one), AGAIN)
 
 
-def flags(good: Any, path: Path, takes: Callable[[bool], Any]) -> Iterator[Shape]:
+def flags(good: Any, path: Path, takes: Callable[[bool], Any], neither: Any = AGAIN) -> Iterator[Shape]:
     """A yes and a no in their usual writings, and what is neither."""
     said: dict[bool, Sequence[Any]] = {
         True: ("yes", "Yes.", "YES", "true", "True", "是", "是的", "예", "네", "y", 1, "Yes, he does.", ["yes"]),
@@ -271,7 +271,7 @@ def flags(good: Any, path: Path, takes: Callable[[bool], Any]) -> Iterator[Shape
         for word in words:
             yield Shape(f"{place(path)} {word!r}", changed(good, path, word), takes(value))
     for word in ("maybe", 7, "yes and no"):
-        yield Shape(f"{place(path)} {word!r}", changed(good, path, word), AGAIN)
+        yield Shape(f"{place(path)} {word!r}", changed(good, path, word), neither)
 
 
 def spelled(good: Any, taken: Any, path: Path, *extra: str) -> Iterator[Shape]:

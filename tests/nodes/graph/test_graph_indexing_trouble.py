@@ -1,13 +1,15 @@
 """Indexing as a knowledge graph where answers fail, the model goes away, and others are at work meanwhile."""
 
 import asyncio
+import json
+import re
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.asking import answer_all
@@ -75,6 +77,33 @@ async def test_an_answer_that_cannot_be_used_is_asked_for_again(role: Role, kind
     await index(role, model, pairs_at_once=5 if kind == "pairs" else 1)
     assert not left
     assert {TOM, JORY} <= groups(role)
+
+
+@pytest.mark.parametrize("bad", ["perhaps", None, {"reason": "Both sail."}], ids=["words", "null", "no verdict"])
+async def test_of_several_pairs_only_those_without_a_verdict_are_asked_again(role: Role, bad: Any) -> None:
+    usual = graph_actor()
+
+    def spoilt(text: str) -> str | None:
+        if part(text) != "pairs" or "[2] " not in text:
+            return None
+        verdicts = json.loads(usual.reply([HumanMessage(text)]))  # type: ignore[arg-type]
+        return json.dumps(verdicts | {"pair_2": bad})
+
+    await index(role, model := graph_actor(spoilt), pairs_at_once=5)
+    shown = [len(re.findall(r"^\[\d\] ", fenced("pairs", text), re.MULTILINE)) // 2 for text in asked(model, "pairs")]
+    assert Counter(shown) == {5: 7, 1: 1 + 7}  # of 36 pairs, and the second of seven questions once more
+    assert {TOM, JORY} <= groups(role)
+
+
+async def test_verdicts_that_came_before_a_failure_are_kept(role: Role) -> None:
+    def half(text: str) -> str | None:
+        if part(text) != "pairs":
+            return None
+        return json.dumps({"pair_1": True} | {"pair_2": "perhaps"} if "[2] " in text else {"pair_1": "perhaps"})
+
+    await index(role, graph_actor(half), pairs_at_once=2, attempts=1)
+    await index(role, model := graph_actor(), pairs_at_once=2)
+    assert len(asked(model, "pairs")) == 9  # for the 18 second ones of 18 questions
 
 
 @pytest.mark.parametrize(("kind", "joined"), [("same", False), ("name", True), ("summary", True)])
