@@ -41,7 +41,7 @@ def settings_of(given: Sequence[str] | None, by: str = "--set") -> dict[str, Any
         by: what gives them, for messages.
 
     Raises:
-        ValueError: one cannot be read.
+        ValueError: one cannot be read, or is given twice.
     """
     found: dict[str, Any] = {}
     for text in given or []:
@@ -52,6 +52,8 @@ def settings_of(given: Sequence[str] | None, by: str = "--set") -> dict[str, Any
             among = among.setdefault(one, {})
             if not isinstance(among, dict):
                 raise ValueError(f"{by} {name}: {one} has been given another value already.")
+        if last in among:
+            raise ValueError(f"{by} gives {name} twice: give it once.")
         among[last] = value
     return found
 

@@ -53,6 +53,11 @@ def test_a_part_is_no_value(run: Command) -> None:
     assert (code, error) == (2, "Error: --set verify.alpha: verify has been given another value already.")
 
 
+def test_a_setting_that_is_given_twice_is_refused(run: Command) -> None:
+    code, _, error = run(*ENSEMBLE, "--set", "judged-at-once=1", "--set", "judged_at_once=2")
+    assert (code, error) == (2, "Error: --set gives judged_at_once twice: give it once.")
+
+
 def test_what_took_part_is_shown_with_the_evidence(run: Command) -> None:
     code, said, _ = run(*ENSEMBLE, "--evidence")
     assert code == 0
