@@ -7,6 +7,7 @@ import re
 import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -23,7 +24,7 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.models.environment import KEY_FILE, VARIABLES, environment
 from dramaturg.models.local.catalogue import CATALOGUE
 from dramaturg.models.local.weights import check, pull, status
-from dramaturg.stores.errors import StorageError
+from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library_folder import examples
 
 EXTRAS = {
@@ -67,6 +68,8 @@ def doctor(
 ) -> None:
     """Check what is installed and whether the models answer. The exit code is 1 if something needed is missing.
 
+    Of the library's roles it says which cannot be read, and in whose dialogues nobody speaks by the role's names.
+
     With --model, that model is asked ten small questions: what its server takes, how each kind of question is put to it
     and what it makes of that, and what follows for each method.
     """
@@ -76,6 +79,7 @@ def doctor(
             *packages(),
             *weights(),
             shelf,
+            *(role_answers(library) if shelf.ok else ()),
             *asyncio.run(chat_answers(model)),
             *map(embedding_answer, languages),
             *(serving() if server else ()),
@@ -97,10 +101,28 @@ def library_answer(library: str | None) -> tuple[SetupFinding, list[str]]:
     shelf = shelf_of(library)
     try:
         roles = shelf.cards()
-        languages = sorted({"en", *(str(card().language) for card in roles.values())})
+        languages = {"en"}
+        for card in roles.values():
+            with suppress(RoleError):  # which `role_answers` says
+                languages.add(str(card().language))
     except StorageError as error:
         return SetupFinding("library", False, str(error)), ["en"]
-    return SetupFinding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), languages
+    return SetupFinding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), sorted(languages)
+
+
+def role_answers(library: str | None) -> Iterator[SetupFinding]:
+    """Roles whose card or dialogues cannot be read, and those as whom nobody speaks in them, with who may be meant."""
+    from dramaturg.nodes.dialogues.cast import unheard
+
+    shelf = shelf_of(library)
+    for name in shelf.roles():
+        try:
+            role = shelf.role(name)
+            warning = unheard(role.card, (line.speaker for line in role.dialogues()))
+        except (RoleError, StorageError) as error:
+            yield SetupFinding(f"· {name}", False, str(error))
+        else:
+            yield from [SetupFinding(f"· {name}", None, warning)] if warning else []
 
 
 def serving() -> Iterator[SetupFinding]:

@@ -203,6 +203,28 @@ def test_doctor_says_what_answers(run: Command) -> None:
     assert code == 0
 
 
+def test_doctor_says_that_nobody_speaks_as_the_role_and_who_may_be_meant(run: Command, tmp_path: Path) -> None:
+    scene = tmp_path / "ada" / "dialogues" / "scenes.jsonl"
+    lines = [{"scene": "quay", "speaker": one, "text": "It will blow."} for one in ("Mistress Quill", "Tom")]
+    scene.write_text("\n".join(map(json.dumps, lines)))
+    code, out, _ = run("doctor", "--json")
+    (found,) = (row for row in json.loads(out) if row["what"] == "· ada")
+    assert (code, found["ok"]) == (0, None)
+    assert found["found"].startswith("Nobody in the dialogues speaks as Ada Quill; who speaks is Mistress Quill, Tom.")
+    assert "write `aliases: [Mistress Quill]` into role.yaml" in found["found"]
+    scene.write_text(scene.read_text().replace("Mistress Quill", "ada quill"))
+    assert "· ada" not in run("doctor", "--json")[1]
+
+
+@pytest.mark.parametrize("file", ["role.yaml", "dialogues/scenes.jsonl"])
+def test_doctor_names_a_role_whose_files_cannot_be_read(run: Command, tmp_path: Path, file: str) -> None:
+    (tmp_path / "ada" / file).write_text("{")
+    code, out, _ = run("doctor", "--json")
+    (found,) = (row for row in json.loads(out) if row["what"] == "· ada")
+    assert (code, found["ok"]) == (1, False)
+    assert file in found["found"]
+
+
 def test_doctor_fails_when_nothing_answers(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.delenv("OPENAI_API_KEY")
