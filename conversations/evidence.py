@@ -177,6 +177,7 @@ class _NotHeld(TypedDict, total=False):
 
 class _Identity(TypedDict, total=False):
     not_held: _NotHeld | None
+    left_out: Count
     how: str | None
     query: _Query | None
     triples: list[_Triple] | None

@@ -65,6 +65,8 @@ def looked_up_views(identity: Found) -> Iterable[RenderableType]:
         yield Text.assemble(("Identity, inferred from memories: ", "bold"), one_line(text))
     elif identity.get("how") != "inferred":
         yield triples_view(identity, identity.get("triples") or [])
+    if left_out := identity.get("left_out"):
+        yield Text(f"Triples that found no room (identity_tokens): {left_out}.", style="yellow")
     if left := identity.get("not_held"):
         yield not_held_view(left)
 

@@ -26,12 +26,13 @@ from dramaturg.nodes.identity.chronicle import (
 from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.perception import before, question_of, search_text
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.reply import Grounds, grounds_of
-from dramaturg.nodes.run import Run, RunContext, needs, open_run, settings
+from dramaturg.nodes.reply import BYTES, Grounds, grounds_of
+from dramaturg.nodes.run import Run, RunContext, by_rules, needs, open_run, settings
 from dramaturg.nodes.self_contained import SelfContainedSettings
 from dramaturg.nodes.text.similarity import cosines
 from dramaturg.prompts import fence, one_line
 from dramaturg.stores.documents.chronicle import around
+from dramaturg.stores.documents.forms import Triple
 
 __all__ = ["ground_identity", "identity_grounds", "query_identity", "retrieve_identity", "search_chronicle"]
 
@@ -44,6 +45,8 @@ RelationalTriple: TypeAlias = tuple[str, str, str]
 """(subject, relation, object)"""
 
 Rule: TypeAlias = Literal["paper", "released"]
+NEIGHBOUR = 2
+"""The rank of a triple around what was looked up, behind those of high and of medium priority."""
 PARTS = ("high_priority", "medium_priority", "keywords")
 
 
@@ -56,7 +59,11 @@ class IdentitySearchSettings(RunContext):
         "similar to what the role perceives, which asks no model.",
     )
     identity_triples: Open[int] = Field(
-        default=8, ge=1, le=200, description="Triples that are wanted; those of high priority are never cut."
+        default=8,
+        ge=1,
+        le=200,
+        description="Triples that are wanted; of high priority there may be more, as far as `identity_tokens` has "
+        "room.",
     )
     identity_rule: Open[Rule] = Field(
         default="paper", description="How a strategy finds triples: as the paper says, or as its released code does."
@@ -80,6 +87,15 @@ class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings, SelfCo
     identity: Open[Condition] = Field(
         default="id-rag",
         description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
+    )
+    identity_tokens: Open[int] = by_rules(
+        paper=100_000,
+        ours=2000,
+        ge=100,
+        le=100_000,
+        description="The largest number of tokens of the triples that were looked up: what is least important is left "
+        "out. Core triples come first, then what the query wanted most, then what is nearest to what the role "
+        "perceives. The paper has no such limit; its own is as good as none.",
     )
     feeling: Open[bool] = Field(
         default=False,
@@ -189,6 +205,7 @@ def strategy_schema(relations: tuple[str, ...]) -> type[Extracted]:
 async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Look the identity up: K⁽⁰⁾ by the strategy or by similarity, K⁽¹⁾ around it, or all of it.
 
+    Of more than there is room for, the evidence says how many were left out; see `within_tokens`.
     A strategy that finds no triple gives way to similarity, and the evidence says so.
 
     Raises:
@@ -212,8 +229,11 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
         how, found = "similarity", [triples[at] for at in order]
     room = max(own.identity_triples - len(found), 0)
     neighbours = around(triples, found, own.hops, [identity.name], room)
-    shown = [identity.triple_evidence(one) for one in found]
-    shown += [{**identity.triple_evidence(one), "neighbour": True} for one in neighbours]
+    high = strategy["high_priority"] if strategy is not None and how == "strategy" else None
+    ranked = [(one, 0 if high is None or one.relation in high else 1) for one in found]
+    ranked += [(one, NEIGHBOUR) for one in neighbours]
+    kept = await within_tokens(run, search_text(state), identity, ranked)
+    shown = [identity.triple_evidence(one) | ({"neighbour": True} if rank == NEIGHBOUR else {}) for one, rank in kept]
     runtime.stream_writer({"event": "identity", "triples": len(shown)})
     fallback = {"fallback": "the query found no triple"} if strategy is not None and how == "similarity" else {}
     evidence = {
@@ -223,10 +243,37 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
             "triples": shown,
             "of": len(triples),
             **fallback,
+            **({"left_out": len(ranked) - len(kept)} if len(kept) < len(ranked) else {}),
             **not_held_evidence(identity),
         }
     }
-    return {"identity": shown, "identity_text": identity.text([*found, *neighbours]), "evidence": evidence}
+    return {"identity": shown, "identity_text": identity.text(one for one, _ in kept), "evidence": evidence}
+
+
+async def within_tokens(
+    run: Run[IdentityRetrievalSettings], text: str, identity: Identity, ranked: Sequence[tuple[Triple, int]]
+) -> Sequence[tuple[Triple, int]]:
+    """What there is room for of the triples that were looked up, in their order.
+
+    Core triples come before all others, and of one rank the nearer first. Where there is room for all, the embedding
+    model is not asked.
+
+    Args:
+        run: of the turn.
+        text: what the role perceives, to which some of them are nearer than others.
+        identity: puts them into words.
+        ranked: the triples, each with how much it was wanted: 0 the most.
+    """
+    sentences, left = [identity.sentence(one) for one, _ in ranked], run.settings.identity_tokens * BYTES
+    sizes = [len(one.encode()) + 1 for one in sentences]  # with the end of its line
+    if sum(sizes) <= left:
+        return ranked
+    near, kept = await cosines(await run.embedder(), text, sentences), set[int]()
+    for at in sorted(range(len(ranked)), key=lambda at: (not ranked[at][0].core, ranked[at][1], -near[at])):
+        if sizes[at] <= left:
+            kept.add(at)
+            left -= sizes[at]
+    return [one for at, one in enumerate(ranked) if at in kept]
 
 
 def not_held_evidence(identity: Identity) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.models.errors import ModelUnavailable, UnusableAnswer
+from dramaturg.nodes.reply import BYTES
 from dramaturg.stores.errors import RoleError
 from dramaturg.workflows import drmr
 from dramaturg.workflows.drmr import DrmrContext
@@ -253,6 +254,33 @@ async def test_a_strategy_of_the_turn_before_is_no_evidence_of_a_turn_without_on
     await take(role, decider(), saver=saver)
     output = await take(role, decider(), saver=saver, identity="full")
     assert output["evidence"]["identity"]["query"] is None
+
+
+@pytest.mark.parametrize(
+    ("query", "settings", "of", "first"),
+    [
+        (sought("keeps"), {}, 150, []),
+        (sought("profession", medium=["keeps"]), {"identity_triples": 200}, 151, [KEEPER]),
+        (sought("likes"), {"identity": "full"}, 155, [KEEPER, LIGHT]),
+        (sought("likes"), {"identity_retrieval": "embedding", "identity_triples": 200}, 155, [KEEPER, LIGHT]),
+    ],
+    ids=["high priority", "medium priority", "all", "similarity"],
+)
+async def test_an_identity_has_no_more_tokens_than_there_are_for_it(
+    role: Path, query: str, settings: dict[str, Any], of: int, first: list[str]
+) -> None:
+    file, told = role / "chronicle.yaml", "{subject: Ada Quill, relation: keeps, object: %s, kind: value}"
+    things = [*(f"{at} coils of rope" for at in range(149)), "a brass telescope"]
+    file.write_text("\n".join([*file.read_text().splitlines(), *(f"- {told % one}" for one in things)]))
+    output = await take(role, model := decider(query=query), "A telescope of brass?", identity_tokens=100, **settings)
+    evidence, here = output["evidence"]["identity"], identity(model)
+    assert [one["sentence"] for one in evidence["triples"]] == here
+    assert len("\n".join(here).encode()) <= 100 * BYTES
+    assert {*first, "Ada Quill keeps a brass telescope."} <= {*here}
+    assert len(here) + evidence["left_out"] == of
+    output = await take(role, model, "A telescope of brass?", rules="paper", **settings)
+    assert "left_out" not in output["evidence"]["identity"]
+    assert len(identity(model)) == of
 
 
 @pytest.mark.parametrize(("hops", "more"), [(0, []), (1, [2]), (2, [2, 3])])

@@ -38,7 +38,7 @@ export default {
   no_room: "Memories that found no room: {n}",
   unscored: "Relations whose score could not be had: {n}. They weigh nothing, and are not asked about again in this conversation.",
   no_score: "no score", dialogues: "What was once said", revision: "brought by revision {n}", records: "New in the role memory",
-  identity: "Who the role is", not_held: "Does not hold at {day} ({n}): {triples}", triples: "{n} triples, {how}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
+  identity: "Who the role is", not_held: "Does not hold at {day} ({n}): {triples}", triples: "{n} triples, {how}", triples_left_out: "Triples that found no room: {n}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
   core: "core", neighbour: "a neighbour", plan: "Plan", feeling: "Feels", episodes: "Episodes", salience: "salience {n}",
   gate: "The gate", allow: "allowed", revise: "to be revised", block: "blocked", unchecked: "let through unchecked", against: "against: {triple}",
   became: "The role has become", instead_of: "in place of: {triple}", declined: "Not approved: {n}.",

@@ -87,6 +87,7 @@ WHOLE: dict[str, Any] = {
         "fallback": "",
         "triples": [TRIPLE],
         "query": {"high_priority": ["a"], "medium_priority": ["b"], "keywords": ["c"]},
+        "left_out": 4,
         "not_held": {"as_of": "1849", "count": 2, "triples": [TRIPLE]},
     },
     "plan": "to sing",

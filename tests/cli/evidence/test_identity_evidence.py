@@ -152,6 +152,10 @@ def test_what_does_not_hold_at_the_date_is_said() -> None:
     assert f"Does not hold at 1849: {LIGHT['sentence']} {SILENCE['sentence']} and 1 more" in told
 
 
+def test_triples_without_room_are_counted() -> None:
+    assert "Triples that found no room (identity_tokens): 4." in yellow({"identity": IDENTITY | {"left_out": 4}})
+
+
 def test_a_verdict_names_the_triple_that_it_rests_on() -> None:
     told = shown(gate(attempt("revise", triple=LIGHT, reason="She would never."), BLOCKED))
     assert row(told, "revise") == ["revise", "I sold the lamp.", "Ada holds dear a light. (core)"]
