@@ -259,8 +259,7 @@ class Knowledge:
         context = self.rooms.context(Model(model.role, method), {})
 
         def opened() -> Taught:
-            parts = flow(self.rooms.methods[method]).preparations(context)
-            reading = {title: one for title, one in parts.items() if one.kind.sources == "persona"}
+            reading = flow(self.rooms.methods[method]).reading(context)
             return Taught(self.rooms.library.open(model.role), method, reading)
 
         return await asyncio.to_thread(opened)

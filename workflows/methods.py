@@ -90,6 +90,21 @@ class Flow(NamedTuple):
             found[title] = one
         return found
 
+    def reading(self, context: RoleContext) -> dict[str, "Preparation"]:
+        """What makes the indexes of a role's documents that the method reads, by their names; empty: it reads none.
+
+        Those of its own, or the one in which a method that rests on something else finds the passages that it shows.
+
+        Args:
+            context: the method's.
+        """
+        found = {title: one for title, one in self.preparations(context).items() if one.kind.sources == "persona"}
+        if found or not getattr(context, "document_passages", 0):
+            return found
+        name = "amadeus_index"
+        builder = import_module(f"dramaturg.workflows.{name}").build()
+        return {name: Preparation(name, builder, part_context(builder.context_schema, None, context, name))}
+
 
 class Preparation(NamedTuple):
     """An indexing graph of the package, and the context that it runs by."""

@@ -162,9 +162,30 @@ async def test_role_rag_says_how_many_questions_a_document_costs(tmp_path: Path)
         body = sent(("harbour.md", NEW), method="role-rag")
         (cost,) = (await http.post("/v1/roles/ada/knowledge/preview", json=body)).json()["costs"]
         assert cost["questions"] == cost["pieces"] > 0
-        none = sent(("harbour.md", NEW), method="drmr")
+        none = sent(("harbour.md", NEW), method="vanilla")
         refused = await http.post("/v1/roles/ada/knowledge", json=none)
         assert (refused.status_code, "reads no documents" in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize("method", ["emotional-rag", "drmr", "id-rag"])
+async def test_a_method_that_is_shown_passages_of_documents_is_taught_them_and_says_them(
+    tmp_path: Path, method: str
+) -> None:
+    async with served(tmp_path) as http:
+        at = "/v1/roles/ada/knowledge"
+        assert (await http.get(f"{at}?method={method}")).json()["reads"] is True
+        body = sent(("harbour.md", NEW), method=method)
+        (cost,) = (await http.post(f"{at}/preview", json=body)).json()["costs"]
+        assert (cost["index"], cost["questions"], cost["to_embed"] > 0) == ("amadeus_index", 0, True)
+        assert events((await http.post(at, json=body)).text)[-1]["index"]["amadeus_index"]["embedded"] > 0
+        former = (await http.get(f"{at}?method={method}")).json()["versions"][-1]
+        undone = events((await http.post(f"{at}/undo", json={"method": method, "version": former["version"]})).text)
+        assert undone[-1]["documents"] == former["documents"]
+
+
+async def test_a_method_that_is_shown_none_of_the_documents_says_so(tmp_path: Path) -> None:
+    async with served(tmp_path, settings={"document_passages": 0}, method="drmr") as http:
+        assert (await http.get("/v1/roles/ada/knowledge?method=drmr")).json()["reads"] is False
 
 
 HOSTILE: Sequence[tuple[str, str | bytes]] = (

@@ -182,7 +182,7 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
 
 
 async def test_role_rag_counts_its_questions_and_a_method_that_reads_none_says_so(tmp_path: Path) -> None:
-    async with page_house(tmp_path) as house:
+    async with page_house(tmp_path, settings={"document_passages": 0}) as house:
         await knowledge(house, "role-rag")
         await house.page.set_input_files("#files", file("harbour.md", HARBOUR))
         await house.page.wait_for_selector(".card")
@@ -394,7 +394,6 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
         await house.until(GONE)
         assert len(await became(house)) == 1
         assert await page.evaluate("document.activeElement.id") == "say"
-        await page.select_option("#method", "amadeus")  # ID-RAG reads no documents
         await to("#open-knowledge")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(".knowledge section")
