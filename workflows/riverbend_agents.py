@@ -78,7 +78,7 @@ def most_questions(context: RiverbendContext, *, after: int = 0, chronicled: int
     open_hours = sum(scenario.polls_at(scenario.clock.at(step)) == "open" for step in steps)
     return {
         "deeds": len(steps) * (agents * each + (agents if chronicled is None else chronicled) * own),
-        "talks": len(steps) * min(context.talks, agents // 2) * context.talk_lines,
+        "talks": len(steps) * min(context.talks, agents // 2) * context.most_lines,
         "votes": open_hours * agents,
     }
 

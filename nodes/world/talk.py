@@ -1,6 +1,7 @@
 """A talk between two agents: line after line, until one leaves or the budget is spent (ID-RAG 5.5 and 6.3)."""
 
 import operator
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from langgraph.runtime import Runtime
@@ -27,6 +28,8 @@ from dramaturg.nodes.world.world import (
 )
 from dramaturg.prompts import load
 
+LONGEST_TALK = 200  # lines of a talk without a budget, in which nobody leaves
+TOLD = 16_000  # bytes of a talk that a prompt shows and who talked remembers: about 4,000 tokens
 SAID = 1000  # characters of a line, about the 256 tokens of the paper (5.2)
 TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 
@@ -34,8 +37,19 @@ TALK_IMPORTANCE = 4.0  # of what is said in a talk, from 1 to 10
 class TalkSettings(WorldSettings):
     """The budget of talks."""
 
-    talk_lines: Open[int] = Field(default=4, ge=1, le=50, description="The largest number of lines in a conversation.")
+    talk_lines: Open[int] = Field(
+        default=4,
+        ge=0,
+        le=50,
+        description="The largest number of lines in a conversation; 0: none, it ends when one of the two leaves (at "
+        "the latest after 200 lines).",
+    )
     temperature: Open[float] = Field(default=0.5, ge=0, le=2, description="Sampling temperature for actions and lines.")
+
+    @property
+    def most_lines(self) -> int:
+        """The most lines that a talk can have."""
+        return self.talk_lines or LONGEST_TALK
 
 
 class Said(TypedDict):
@@ -85,7 +99,7 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
         ModelError: the model cannot be reached or refuses every question.
     """
     world = await open_world(runtime, TalkSettings)
-    lines, step, most = state.get("lines") or [], state["step"], world.settings.talk_lines
+    lines, step, most = state.get("lines") or [], state["step"], world.settings.most_lines
     now = world.scenario.clock.at(step)
     speaker, other = state["pair"] if len(lines) % 2 == 0 else reversed(state["pair"])
     messages = load("say_line", world.language).messages(
@@ -94,7 +108,7 @@ async def say(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
         self_image=state["images"][speaker],
         data={
             "deed": state["about"],
-            "conversation": "\n".join(f"{world.names[one['agent']]}: {one['text']}" for one in lines),
+            "conversation": "\n".join(newest(f"{world.names[one['agent']]}: {one['text']}" for one in lines)),
         },
     )
     try:
@@ -117,7 +131,18 @@ def talk_outcome(state: TalkState) -> Literal["goes on", "over"]:
 
 @needs(pair="send_talks")
 async def remember_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Let both have heard what was said."""
+    """Let both have heard what was said; of a very long talk, its end."""
     names = (await open_world(runtime, TalkSettings)).names
-    said = " ".join(f"{names[one['agent']]}: “{one['text']}”" for one in state.get("lines") or [])
+    said = " ".join(newest(f"{names[one['agent']]}: “{one['text']}”" for one in state.get("lines") or []))
     return {"heard": [Heard(agent=agent, text=said, importance=TALK_IMPORTANCE) for agent in state["pair"] if said]}
+
+
+def newest(lines: Iterable[str]) -> list[str]:
+    """The last lines of a talk, as many as have room together."""
+    kept, left = list[str](), TOLD
+    for one in reversed([*lines]):
+        if (size := len(one.encode(errors="replace")) + 1) > left:
+            break
+        kept.append(one)
+        left -= size
+    return kept[::-1]

@@ -12,10 +12,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.identity.chronicle import Condition
+from dramaturg.nodes.world.talk import LONGEST_TALK
 from dramaturg.nodes.world.world import WorldInput, WorldState
 from dramaturg.testing import Call
 from dramaturg.workflows.riverbend import build
-from dramaturg.workflows.riverbend_agents import RiverbendContext
+from dramaturg.workflows.riverbend_agents import RiverbendContext, most_questions
 
 from fakes import ScriptedChatModel
 from roles import fenced
@@ -272,6 +273,11 @@ def test_talks_stay_in_their_budget_and_nobody_has_two_at_once(tmp_path: Path, b
     assert len(pairs) == number
     assert len({agent for pair in pairs for agent in pair}) == 2 * number
     assert len(of_kind(log, "line")) == 3 * number
+
+
+def test_talks_without_a_budget_are_counted_at_their_longest() -> None:
+    counted = [most_questions(RiverbendContext(talk_lines=lines))["talks"] for lines in (0, 1)]
+    assert counted[0] == LONGEST_TALK * counted[1]
 
 
 def test_a_talk_is_heard_by_the_two_and_nobody_else(runs: Any) -> None:

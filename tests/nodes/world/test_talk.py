@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable
-from dramaturg.nodes.world.talk import TALK_IMPORTANCE, TalkSettings
+from dramaturg.nodes.world.talk import LONGEST_TALK, TALK_IMPORTANCE, TOLD, TalkSettings
 from dramaturg.workflows.talk import graph
 
 from fakes import ScriptedChatModel
@@ -45,6 +45,25 @@ async def test_a_talk_ends_with_the_line_of_whoever_leaves(tmp_path: Path) -> No
     found = await talked(tmp_path, model)
     assert [text for _, _, text in lines(found)] == ["Well?", "I must go."]
     assert len(model.calls) == 2
+
+
+async def test_a_talk_without_a_budget_ends_when_somebody_leaves(tmp_path: Path) -> None:
+    said = [line(f"{at}.") for at in range(70)]
+    model = townspeople(say_line=in_turn(*said, line("I must go.", leaves=True), line("Never said.")))
+    found = await talked(tmp_path, model, talk_lines=0)
+    assert [text for _, _, text in lines(found)] == [*(f"{at}." for at in range(70)), "I must go."]
+
+
+async def test_a_talk_that_nobody_leaves_ends_at_last_and_no_prompt_grows_with_it(tmp_path: Path) -> None:
+    long = "Well, " * 160 + "well."
+    model = townspeople(say_line=lambda *_: line(long))
+    found = await talked(tmp_path, model, talk_lines=0)
+    assert len(lines(found)) == LONGEST_TALK
+    shown = [fenced("conversation", call.text).splitlines() for call in asked(model, "say_line")]
+    assert [len(one) for one in shown[:4]] == [0, 1, 2, 3]
+    assert shown[-1][-1] == f"Alice: {long}"
+    told = [one["text"] for one in found["heard"]]
+    assert max(len(text.encode()) for text in [*map("\n".join, shown), *told]) <= TOLD
 
 
 async def test_a_line_may_be_as_long_as_the_paper_lets_it(tmp_path: Path) -> None:
