@@ -31,6 +31,7 @@ from dramaturg.nodes.identity.chronicle import Identity, identity_of
 from dramaturg.nodes.identity.retrieval import SEARCH, IdentityRetrievalSettings
 from dramaturg.nodes.open_settings import Closed
 from dramaturg.nodes.run import Name, RunContext, chat_in, run_of
+from dramaturg.nodes.world.world import WorldSettings
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.documents.forms import Question
 from dramaturg.stores.documents.reading import read_lines
@@ -200,7 +201,9 @@ def agent_settings(context: MeasureSettings, agent: str, about: LoggedRun | None
     """Return how an agent's identity is looked up: as in the run, where that is told of it."""
     shared: dict[str, Any] = {name: getattr(context, name) for name in RunContext.model_fields}
     told = (about.model_extra or {}) if about else {}
-    return IdentityRetrievalSettings(role=agent, **shared, **{name: told[name] for name in SEARCH if name in told})
+    usual = WorldSettings.model_fields  # of what an early run does not tell
+    search = {name: told.get(name, usual[name].default) for name in SEARCH}
+    return IdentityRetrievalSettings(role=agent, **shared, **search)
 
 
 async def known_of(context: IdentityRetrievalSettings, at: Context | Action) -> Identity:

@@ -39,6 +39,7 @@ __all__ = ["ground_identity", "identity_grounds", "query_identity", "retrieve_id
 MOST_RELATIONS = 5  # of high priority: three, beside profession and is_politically, which are always included (A.7)
 MOST_MEDIUM = 20  # the paper sets none, a form that a server enforces needs one
 MOST_KEYWORDS = 4
+UNLIMITED = 100_000  # tokens: as good as no limit
 MOST_NOT_HELD = 20  # triples that are shown of those that do not hold at the date of a turn
 
 RelationalTriple: TypeAlias = tuple[str, str, str]
@@ -75,6 +76,15 @@ class IdentitySearchSettings(RunContext):
         description="Neighbours that are added to what was found, by so many steps (r). Where nothing else is near, "
         "steps lead through the role itself, as far as triples are wanted.",
     )
+    identity_tokens: Open[int] = by_rules(
+        paper=UNLIMITED,
+        ours=2000,
+        ge=100,
+        le=UNLIMITED,
+        description="The largest number of tokens of the triples that were looked up: what is least important is left "
+        "out. Core triples come first, then what the query wanted most, then what is nearest to what the role "
+        "perceives. The paper has no such limit; its own is as good as none.",
+    )
 
 
 SEARCH = tuple(name for name in IdentitySearchSettings.model_fields if name not in RunContext.model_fields)
@@ -87,15 +97,6 @@ class IdentityRetrievalSettings(IdentitySearchSettings, IdentitySettings, SelfCo
     identity: Open[Condition] = Field(
         default="id-rag",
         description="id-rag: looked up in the chronicle; full: the whole chronicle; baseline: inferred from memories.",
-    )
-    identity_tokens: Open[int] = by_rules(
-        paper=100_000,
-        ours=2000,
-        ge=100,
-        le=100_000,
-        description="The largest number of tokens of the triples that were looked up: what is least important is left "
-        "out. Core triples come first, then what the query wanted most, then what is nearest to what the role "
-        "perceives. The paper has no such limit; its own is as good as none.",
     )
     feeling: Open[bool] = Field(
         default=False,

@@ -21,7 +21,7 @@ from dramaturg.models.reading import normalize_word
 from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.identity.chronicle import Condition, IdentityChange
 from dramaturg.nodes.identity.episodes import Episode
-from dramaturg.nodes.identity.retrieval import SEARCH, IdentitySearchSettings
+from dramaturg.nodes.identity.retrieval import SEARCH, UNLIMITED, IdentitySearchSettings
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RunContext, chat_in, library_of, needs, settings
 from dramaturg.nodes.turn import UsageByNode
@@ -50,6 +50,12 @@ class WorldSettings(IdentitySearchSettings):
         description="Seconds for one question, re-asks included; agents ask at once.",
     )
     talks: Open[int] = Field(default=2, ge=0, le=50, description="The largest number of conversations in a step.")
+    identity_tokens: Open[int] = Field(
+        default=UNLIMITED,
+        ge=100,
+        le=UNLIMITED,
+        description="The largest number of tokens of the triples that were looked up; as good as none (the paper).",
+    )
     seed: Open[int] = Field(
         default=0, ge=0, le=2**31 - 1, description="The random seed, which decides in which order actions happen."
     )

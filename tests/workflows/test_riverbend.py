@@ -14,6 +14,7 @@ from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.identity.chronicle import Condition
 from dramaturg.nodes.world.talk import LONGEST_TALK
 from dramaturg.nodes.world.world import WorldInput, WorldState
+from dramaturg.stores.library import library_at
 from dramaturg.testing import Call
 from dramaturg.workflows.riverbend import build
 from dramaturg.workflows.riverbend_agents import RiverbendContext, most_questions
@@ -177,6 +178,16 @@ def test_how_an_identity_is_looked_up_can_be_set(
     log = played(tmp_path, townsfolk(query_identity=SEVERAL), steps=1, talks=0, **settings)["log"]
     (alice,) = (one["identity"] for one in of_kind(log, "context") if one["agent"] == "alice")
     assert (alice["how"], len(alice["triples"])) == (how, number)
+
+
+@pytest.mark.sample(1)
+def test_a_whole_chronicle_is_whole_however_long_it_is(tmp_path: Path) -> None:
+    file = library_at(tmp_path).open("alice").root / "chronicle.yaml"
+    more = "".join(f"  - {{subject: Alice, relation: values, object: elm {at}, kind: value}}\n" for at in range(600))
+    file.write_text(file.read_text().replace("triples:\n", f"triples:\n{more}"))
+    log = played(tmp_path, townsfolk(), steps=1, talks=0, condition="full")["log"]
+    (alice,) = (one["identity"] for one in of_kind(log, "context") if one["agent"] == "alice")
+    assert len(alice["triples"]) > 600
 
 
 # What the conditions have in common
