@@ -38,6 +38,7 @@ from dramaturg.evaluation.simulation.log import (
     Vote,
     read_run,
 )
+from dramaturg.evaluation.simulation.measures import REPETITION
 
 
 def actions(whole: RunLog, part: RunLog, agent: str) -> Iterator[RenderableType]:
@@ -92,7 +93,8 @@ def overview(whole: RunLog, part: RunLog, agent: str) -> Iterator[RenderableType
     numbers = (Column(name, justify="right") for name in NUMBERS.values())
     table = Table(Column("step", justify="right"), Column("time", no_wrap=True), *numbers)
     for row in record["steps"]:
-        table.add_row(str(row["step"]), Text(clock(row["time"])), *(number(row[name]) for name in NUMBERS))
+        cells = {name: number(row[name]) for name in NUMBERS} | {REPETITION: share(row[REPETITION])}
+        table.add_row(str(row["step"]), Text(clock(row["time"])), *cells.values())
     yield table
     yield Text(elected(whole.of(Result)), style="bold")
 
@@ -120,7 +122,8 @@ VIEWS: Mapping[str, tuple[Shown, Shown]] = {
 """What is shown of a run: for a program, and for a person."""
 View = StrEnum("View", {name: name for name in VIEWS})  # type: ignore[misc]
 OVERVIEW = View("overview")
-NUMBERS = {name: name for name in ("deeds", "lines", "votes", *COSTS)} | {"lines": "talk lines"}
+NUMBERS = {name: name for name in ("deeds", "lines", REPETITION, "votes", *COSTS)}
+NUMBERS |= {"lines": "talk lines", REPETITION: "said before"}
 
 
 def log(
@@ -161,6 +164,11 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+
+
+def share(value: float | None) -> str:
+    """A share in percent; a dash where there is none."""
+    return "–" if value is None else f"{value:.0%}"
 
 
 def came_of(outcome: Row | None) -> str:

@@ -26,6 +26,7 @@ from dramaturg.evaluation.reports.tables import comparison_cells
 from dramaturg.evaluation.simulation.contrasts import Contrast, contrasts
 from dramaturg.evaluation.simulation.log import MeasuredRun, measured_run
 from dramaturg.evaluation.simulation.measures import (
+    REPETITION,
     UNITS,
     Curves,
     Scores,
@@ -68,7 +69,7 @@ def measure(
     dry_run: CountOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure runs from their logs. Earlier measurements are kept; measuring the cost asks no model."""
+    """Measure runs from their logs; earlier measurements are kept. Cost and repetition in talks ask no model."""
     wishes: dict[Measure, bool] = {"recall": recall, "recall_with_retrieval": with_retrieval, "alignment": alignment}
     wanted = [name for name, wish in wishes.items() if wish]
     form = ""
@@ -87,7 +88,7 @@ def measure(
     scores = asyncio.run(measured(tasks, context)) if tasks else {}
     curves = all_curves(runs, tasks, scores)
     if plot:
-        write_whole(plot, picture({name: curves[name] for name in (*wanted, *UNITS[:3])}, form))
+        write_whole(plot, picture({name: curves[name] for name in (*shown_of(wanted, curves), *UNITS[:3])}, form))
         note(f"Wrote {plot}.")
     compared = differences(all_readings(runs, tasks, scores))
     if as_json:
@@ -142,9 +143,14 @@ def tell(counts: Mapping[str, int], *, as_json: bool) -> None:
 
 def show(runs: Sequence[MeasuredRun], wanted: Sequence[Measure], curves: Mapping[str, Curves]) -> None:
     """Print a table a measure, and the cost of each run."""
-    for name in wanted:
+    for name in shown_of(wanted, curves):
         screen.print(measure_table(TITLES[name], curves[name]))
     screen.print(step_cost_table(curves), cost_table(runs), sep="\n")
+
+
+def shown_of(wanted: Sequence[Measure], curves: Mapping[str, Curves]) -> list[str]:
+    """What was measured beside the cost: what was wanted, and how much talks repeat themselves, if anybody talked."""
+    return [*wanted, *(name for name in (REPETITION,) if name in curves)]
 
 
 def measure_table(title: str, curves: Curves) -> Table:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from dramaturg.evaluation.metrics.repetition import repetition
 from dramaturg.evaluation.simulation.log import (
     Acting,
     Action,
@@ -18,8 +19,9 @@ from dramaturg.evaluation.simulation.log import (
     Silence,
     Told,
     Vote,
+    talks_of,
 )
-from dramaturg.evaluation.simulation.measures import each_step
+from dramaturg.evaluation.simulation.measures import REPETITION, each_step
 from dramaturg.nodes.world.world import EVENT_IMPORTANCE
 
 Row = dict[str, Any]
@@ -40,13 +42,14 @@ def overview_record(whole: RunLog, _: RunLog, __: str) -> Row:
 def step_rows(whole: RunLog) -> list[Row]:
     """How much happened in each step, and what it cost; no cost where a step is not over."""
     costs = {one.step: {name: getattr(one, name) for name in COSTS} for one in each_step(whole.of(Cost))}
-    rows = []
+    rows, talks = [], talks_of(whole.of(LoggedLine))
     for step in whole.steps:
         events = [one for one in whole.events if one.step == step]
         numbers = {name: sum(isinstance(one, kind) for one in events) for name, kind in COUNTED.items()}
         votes = sum(isinstance(one, Vote) and bool(one.choice) for one in events)
         cost = costs.get(step, dict.fromkeys(COSTS))
-        rows.append({"step": step, "time": events[0].time, **numbers, "votes": votes, **cost})
+        again = repetition(talks[step]) if step in talks else None
+        rows.append({"step": step, "time": events[0].time, **numbers, REPETITION: again, "votes": votes, **cost})
     return rows
 
 

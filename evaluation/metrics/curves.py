@@ -15,12 +15,18 @@ TITLES = {
     "recall": "Identity recall: cosine with the right answers",
     "recall_with_retrieval": "Identity recall, looked up for each question",
     "alignment": "Action alignment, from 1 to 10",
+    "repetition": "Talks: share of 4-grams that were said in them before",
     "calls": "Calls of the model",
     "tokens": "Tokens",
     "lines": "Lines of talk",
     "seconds": "Seconds (wall clock)",
 }
-SCALES: Mapping[str, Ends] = {"recall": COSINE, "recall_with_retrieval": COSINE, "alignment": (1.0, 10.0)}
+SCALES: Mapping[str, Ends] = {
+    "recall": COSINE,
+    "recall_with_retrieval": COSINE,
+    "alignment": (1.0, 10.0),
+    "repetition": (0.0, 1.0),
+}
 """Where measures lie; what is not named here is counted or timed."""
 ACROSS = 2
 """Panels beside each other."""

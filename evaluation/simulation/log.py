@@ -1,7 +1,7 @@
 """The log of a simulation, read: each line is an event, checked for what its kind must hold."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -195,6 +195,7 @@ class MeasuredRun(NamedTuple):
     actions: list[Action]
     costs: list[Cost]
     """With that of the step before, where it is a branch."""
+    lines: list[LoggedLine]
 
 
 def concerns(event: LoggedEvent, agent: str) -> bool:
@@ -242,6 +243,14 @@ def is_whole(line: bytes) -> bool:
     return True
 
 
+def talks_of(lines: Iterable[LoggedLine]) -> dict[int, list[list[str]]]:
+    """What was said in each talk, by its step: two talk once in a step."""
+    found: dict[int, dict[frozenset[str], list[str]]] = {}
+    for one in lines:
+        found.setdefault(one.step, {}).setdefault(frozenset((one.agent, one.to)), []).append(one.text)
+    return {step: [*talks.values()] for step, talks in found.items()}
+
+
 def measured_run(path: Path) -> MeasuredRun:
     """Read what measures need of a log; one that was not written to its end is refused."""
     path = path.expanduser().absolute()
@@ -255,4 +264,5 @@ def measured_run(path: Path) -> MeasuredRun:
         contexts=[one for one in log.of(Context) if one.step > about.after],
         actions=[one for one in log.of(Action) if one.step > about.after],
         costs=[one for one in log.of(Cost) if one.step >= about.after],
+        lines=[one for one in log.of(LoggedLine) if one.step > about.after],
     )

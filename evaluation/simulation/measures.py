@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from dramaturg.evaluation.metrics.curves import SCALES, Point, Reading, curves
 from dramaturg.evaluation.metrics.intervals import POSITIVE
-from dramaturg.evaluation.simulation.log import Cost, MeasuredRun
+from dramaturg.evaluation.metrics.repetition import repetition
+from dramaturg.evaluation.simulation.log import Cost, MeasuredRun, talks_of
 from dramaturg.evaluation.simulation.tasks import Measure, MeasureScore, MeasureSettings, ScoreFile, Task
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Announce, Answers, answer_all
@@ -19,6 +20,7 @@ Scores = Mapping[Path, Mapping[str, MeasureScore]]
 """The scores of each log by their keys."""
 Curves = dict[str, list[Point]]
 """Curves by condition."""
+REPETITION = "repetition"
 UNITS = ("calls", "tokens", "lines", "seconds")
 """`lines` are those of talks; `seconds` are those of the clock on the wall, which depend on the machine."""
 
@@ -124,6 +126,8 @@ def all_readings(runs: Iterable[MeasuredRun], tasks: Sequence[Task], scores: Sco
         found[measure] = readings(tasks, scores, measure)
     for unit in UNITS:
         found[unit] = [one for run in known for one in cost_readings(run, unit)]
+    if again := [one for run in known for one in repetition_readings(run)]:
+        found[REPETITION] = again
     return found
 
 
@@ -168,6 +172,17 @@ def total(steps: Sequence[StepCost]) -> StepCost:
         lines=sum(one.lines for one in steps),
         seconds=round(sum(one.seconds for one in steps), 3),
     )
+
+
+def repetition_readings(run: MeasuredRun) -> list[Reading]:
+    """How much of its talks was said before in them, of each step in which somebody has replied; asks no model."""
+    about, name = run.about, str(run.path)
+    found = {step: repetition(talks) for step, talks in sorted(talks_of(run.lines).items())}
+    return [
+        Reading(about.condition, name, "", step, share, pair=pair_of(run))
+        for step, share in found.items()
+        if share is not None
+    ]
 
 
 def cost_readings(run: MeasuredRun, unit: str) -> list[Reading]:

@@ -89,6 +89,16 @@ def test_the_overview_tells_what_each_step_cost(run: Command, log: Path, events:
     assert (found["run"]["condition"], found["run"]["agents"], found["warning"]) == ("id-rag", AGENTS, "")
 
 
+def test_the_overview_tells_how_much_was_said_before_in_talks(
+    run: Command, tmp_path: Path, events: list[dict[str, Any]]
+) -> None:
+    parrots = [{**one, "text": "I say what you say."} if one["kind"] == "line" else one for one in events]
+    log = written(tmp_path / "parrots.jsonl", [one for one in parrots if (one["step"], one["kind"]) != (7, "line")])
+    assert [row["repetition"] for row in record(run, log)["steps"]] == [1.0] * 6 + [None]
+    assert flat(shown(run, log)).count("100%") == 6
+    assert {row["repetition"] for row in record(run, written(tmp_path / "run.jsonl", events))["steps"]} == {0.0}
+
+
 def test_who_waits_has_not_voted(run: Command, tmp_path: Path, events: list[dict[str, Any]]) -> None:
     waits = [{**one, "choice": ""} if one["kind"] == "vote" and one["agent"] == "bob" else one for one in events]
     log = written(tmp_path / "waits.jsonl", waits)

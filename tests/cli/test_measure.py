@@ -59,6 +59,7 @@ def test_the_cost_needs_no_question(run: Command, logs: list[str], stub: Endpoin
     assert code == 0
     assert stub.asked == []
     assert "Cost until the last step" in out
+    assert "Talks: share of 4-grams that were said in them before" in out
     assert "Identity recall" not in out
     report = json.loads(run("measure", logs[0], "--json")[1])
     last = [one for one in events_of(Path(logs[0])) if one["kind"] == "cost"][-1]

@@ -35,6 +35,7 @@ from dramaturg.evaluation.metrics.reliability import (
     robustness,
     single_rater,
 )
+from dramaturg.evaluation.metrics.repetition import repeated, repetition
 from dramaturg.evaluation.metrics.type_metrics import majority_type, type_accuracy, type_f1, type_hits
 
 from property_settings import property_settings
@@ -639,3 +640,42 @@ def test_nothing_heavy_is_imported_for_the_metrics() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == ""
+
+
+# Repetition in talks
+
+
+@pytest.mark.parametrize(
+    ("lines", "counts"),
+    [
+        ([], []),
+        (["We must save the mill.", "We must save the mill!"], [(0, 2), (2, 2)]),
+        (["We must save the mill.", "They must save the mill."], [(0, 2), (1, 2)]),
+        (["Yes.", "No.", "YES"], [(0, 1), (0, 1), (1, 1)]),
+        (["Yes, we must save it.", "Yes."], [(0, 2), (0, 1)]),
+        (["…", "…"], [(0, 0), (0, 0)]),
+        (["我们要保住磨坊。", "我们要保住磨坊！"], [(0, 4), (4, 4)]),
+        (["방앗간을 꼭 지켜야 해요.", "방앗간을 꼭 지켜야 해요."], [(0, 1), (1, 1)]),
+        (["to be or not to be or not to be", "Go."], [(0, 7), (0, 1)]),
+    ],
+)
+def test_of_a_line_what_an_earlier_line_holds_is_repeated(lines: list[str], counts: list[tuple[int, int]]) -> None:
+    assert repeated(lines) == counts
+
+
+def test_repetition_is_a_share_of_all_that_is_said_after_the_first_line() -> None:
+    talk = ["We must save the mill.", "We must save the mill.", "The mill is old and it will fall."]
+    assert repetition([talk, ["Good day.", "Good day."]]) == pytest.approx((2 + 0 + 1) / (2 + 5 + 1))
+    assert repetition([["Alone."], []]) is None
+
+
+@given(st.lists(st.text("ab ", max_size=12), max_size=5))
+def test_repetition_lies_between_none_and_all_and_is_all_of_what_is_said_again(lines: list[str]) -> None:
+    share = repetition([lines])
+    assert share is None or 0 <= share <= 1
+    assert all(again == of for again, of in repeated([*lines, *lines])[len(lines) :])
+
+
+def test_an_n_gram_has_a_word() -> None:
+    with pytest.raises(ValueError, match="An n-gram has one word or more, not 0"):
+        repeated(["Yes."], 0)

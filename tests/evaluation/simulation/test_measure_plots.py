@@ -11,7 +11,7 @@ import pytest
 
 from dramaturg.evaluation.metrics.curves import TITLES, Point, draw, picture
 from dramaturg.evaluation.metrics.figures import new_figure
-from dramaturg.evaluation.simulation.measures import UNITS
+from dramaturg.evaluation.simulation.measures import REPETITION, UNITS
 from dramaturg.evaluation.simulation.tasks import QUESTIONS
 from dramaturg.nodes.identity.chronicle import Condition
 
@@ -64,7 +64,7 @@ def test_a_picture_shows_something() -> None:
 def test_every_measure_has_a_title_and_every_condition_a_colour() -> None:
     from dramaturg.evaluation.metrics.curves import COLOURS
 
-    assert {*TITLES} == {*QUESTIONS, *UNITS}
+    assert {*TITLES} == {*QUESTIONS, REPETITION, *UNITS}
     assert {*COLOURS} == {*Condition.__args__}  # type: ignore[attr-defined]
 
 

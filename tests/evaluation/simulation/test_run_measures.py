@@ -20,6 +20,7 @@ from dramaturg.evaluation.simulation.measures import (
     cost_readings,
     costs,
     readings,
+    repetition_readings,
     take_all,
     total,
     unknown,
@@ -249,6 +250,17 @@ def test_the_costs_of_steps_are_what_the_log_says_in_the_end(played: MeasuredRun
         assert sum(one.value or 0 for one in cost_readings(played, unit)) == pytest.approx(getattr(whole, unit))
 
 
+def test_how_much_talks_repeat_is_measured_hour_by_hour_and_asks_nobody(played: MeasuredRun) -> None:
+    again = [(one.step, one.value, one.missing) for one in repetition_readings(played)]
+    assert again == [(1, 0.5, 0), (2, 0.5, 0)]  # "I am Alice." and "I am Dorothy.", twice each
+    (curve,) = all_curves([played], [], {})["repetition"].values()
+    assert [(one.step, one.mean, one.n) for one in curve] == [(1, 0.5, 1), (2, 0.5, 1)]
+
+
+def test_a_run_in_which_nobody_talks_has_no_repetition(played: MeasuredRun) -> None:
+    assert "repetition" not in all_curves([played._replace(lines=[])], [], {})
+
+
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=9))
 def test_costs_are_differences_of_what_was_spent(steps: list[int]) -> None:
     spent = np.cumsum(steps).tolist()
@@ -257,7 +269,7 @@ def test_costs_are_differences_of_what_was_spent(steps: list[int]) -> None:
         for at, n in enumerate(spent, start=1)
     ]
     about = LoggedRun(step=1, time="", kind="run", scenario="x", condition="full", steps=1, seed=0, agents=("a",))
-    found = costs(MeasuredRun(Path("x"), about, [], [], [Cost.model_validate(one) for one in lines]))
+    found = costs(MeasuredRun(Path("x"), about, [], [], [Cost.model_validate(one) for one in lines], []))
     assert [(one.step, one.calls, one.tokens) for one in found] == [(n, s, 2 * s) for n, s in enumerate(steps, 1)]
     assert total(found).calls == sum(steps)
 
