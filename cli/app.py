@@ -88,7 +88,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "memories": (
             "library.memories:memories",
-            "List the memories of a role, or change one in its file and index it again.",
+            "List the memories of a role, change one in its file and index it again, or draft some to accept.",
         ),
         "emotions": (
             "drawing.emotions:emotions",
@@ -129,7 +129,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         ),
         "measure": (
             "simulation.measure:measure",
-            "Measure runs from their logs. Earlier measurements are kept; measuring the cost asks no model.",
+            "Measure runs from their logs; earlier measurements are kept. Cost and repetition in talks ask no model.",
         ),
     },
     "Evaluation": {

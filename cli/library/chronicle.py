@@ -271,7 +271,7 @@ def the_draft(known: KnownChronicle) -> list[Triple]:
     return waiting
 
 
-def chosen_numbers(text: str, count: int) -> list[int]:
+def chosen_numbers(text: str, count: int, of: str = "triple") -> list[int]:
     """Read numbers such as 1,3-5, or all; each once, in order."""
     if text.strip().lower() == "all":
         return list(range(1, count + 1))
@@ -279,7 +279,7 @@ def chosen_numbers(text: str, count: int) -> list[int]:
     for part in text.split(","):
         match = NUMBERS.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{part.strip()!r} is no number of a triple: give numbers as 1,3-5, or all.")
+            raise ValueError(f"{part.strip()!r} is no number of a {of}: give numbers as 1,3-5, or all.")
         first, last = int(match["first"]), int(match["last"] or match["first"])
         if not 1 <= first <= last <= count:
             raise ValueError(f"{part.strip()} is not among them: they have the numbers 1 to {count}.")

@@ -11,14 +11,17 @@ from rich.text import Text
 
 from dramaturg.cli.drawing.wheel import strongest
 from dramaturg.cli.library.indexing import for_program, indexed, report_lines
+from dramaturg.cli.library.memory_drafts import decide, make_draft, show_draft
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
     LibraryOption,
+    ModelOption,
     RoleArgument,
     SettingsOption,
     one_wish,
     role_for,
+    shelf_of,
 )
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.opening import memories_of_thread
@@ -29,6 +32,7 @@ from dramaturg.nodes.memories.remembering import exchange_text
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.documents import memories as memory_files
 from dramaturg.stores.documents.memories import read_memory_files
+from dramaturg.stores.documents.memory_drafts import read_memory_draft
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, did_you_mean
 from dramaturg.stores.index.folder import IndexKind
 from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood, StoredMemory
@@ -99,20 +103,46 @@ def memories(
     text: Annotated[str, typer.Option(help="The new words of the role.")] = "",
     question: Annotated[str | None, typer.Option(help="The new question, to which the role's words reply.")] = None,
     thread: Annotated[str, typer.Option(help="Show the memories of this conversation instead of the role's own.")] = "",
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Let a model draft memories from the profile and the chronicle.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="With --draft: replace the waiting draft.")] = False,
+    model: ModelOption = "auto",
+    take: Annotated[
+        str, typer.Option("--accept", metavar="NUMBERS", help="Accept these memories of the draft: 1,3-5, or all.")
+    ] = "",
+    drop: Annotated[
+        str, typer.Option("--reject", metavar="NUMBERS", help="Reject these memories of the draft: 1,3-5, or all.")
+    ] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the memories of a role, or change one in its file and index it again."""
-    known = KnownMemories(*role_for(EMOTIONAL_RAG, role, library, settings), thread)
+    """List the memories of a role, change one in its file and index it again, or draft some to accept."""
     wish = the_wish({"pin": pin, "unpin": unpin, "remove": remove, "edit": edit}, text, question)
+    others = {wish.what: True} if wish else {}
+    on_draft = one_wish({"draft": draft, "accept": bool(take), "reject": bool(drop), **others})
+    if (again or model != "auto") and not draft:
+        raise ValueError(f"--{'again' if again else 'model'} is about a draft that is made: add --draft.")
+    if on_draft and wish is None:
+        if thread:
+            raise ValueError(f"--{on_draft} is about the role's own memories: leave --thread out.")
+        opened = shelf_of(library).open(role)
+        if draft:
+            make_draft(opened, model, again=again, as_json=as_json)
+        else:
+            decide(opened, on_draft, take or drop, as_json=as_json)
+        return
+    known = KnownMemories(*role_for(EMOTIONAL_RAG, role, library, settings), thread)
     if wish is not None:
         carry_out(wish, known, yes=yes, as_json=as_json)
         return
     memories = known.listed()
     found = matching(memories, find=find, emotion=emotion or "", pinned=pinned, moodless=moodless)
     show(known.whose, found, len(memories), as_json=as_json)
+    if not (thread or as_json):
+        show_draft(known.role, read_memory_draft(known.role.root))
 
 
 def the_wish(given: Mapping[str, str | None], text: str, question: str | None) -> Wish | None:

@@ -3,7 +3,7 @@
 import codecs
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -127,15 +127,21 @@ def add_memory(role: Path, text: str, when: str = "") -> str:
     Raises:
         StaleDraft: somebody else has changed the file meanwhile.
     """
+    return add_memories(role, [Memory(text=text, when=when or None)])[0]
+
+
+def add_memories(role: Path, memories: Sequence[Memory]) -> list[str]:
+    """Write memories below the others in `memories.jsonl`, all or none, and return their places; see `add_memory`."""
     sources = memory_sources(role)
     before = sources.read(MEMORY_FILE) if MEMORY_FILE in sources.names() else None
-    form = Memory(text=text, when=when or None)
-    line = json.dumps(form.model_dump(exclude_none=True, exclude_defaults=True), ensure_ascii=False).encode() + b"\n"
+    forms = [one.model_dump(exclude_none=True, exclude_defaults=True) for one in memories]
+    lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in forms).encode()
     above = before or b""
     if above and not _END.fullmatch(above[-1:]):
         above += b"\n"
-    sources.change({MEMORY_FILE: above + line}, was={MEMORY_FILE: None if before is None else sha256(before)})
-    return f"{MEMORY_FILE}:{len(_END.findall(above)) + 1}"
+    sources.change({MEMORY_FILE: above + lines}, was={MEMORY_FILE: None if before is None else sha256(before)})
+    first = len(_END.findall(above)) + 1
+    return [f"{MEMORY_FILE}:{number}" for number in range(first, first + len(memories))]
 
 
 def pin(role: Path, places: Iterable[str], *, pinned: bool) -> None:
