@@ -258,7 +258,7 @@ async def ask_pairs(pairs: Sequence[Pair], build: Build, before: int) -> None:
 
     async def ask_several(batch: Sequence[Pair]) -> Answers:
         answers, left = dict[str, JsonValue](), batch
-        with suppress(UNANSWERED):  # what has come before is kept
+        with suppress(*UNANSWERED):  # what has come before is kept
             while left:
                 listed = (f"[{at}] {pair.one.entry}\n[{at}] {pair.other.entry}" for at, pair in enumerate(left, 1))
                 messages = run.prompt("same_entities").messages(count=len(left), data={"pairs": "\n\n".join(listed)})

@@ -78,7 +78,8 @@ async def draft_memories(
             ground = shown[one.sentence - 1] if one.sentence else None
             of = f"{ground.source}: {' '.join(ground.text.split())}" if ground else shown[0].source
             more: dict[str, Any] = {"importance": one.importance} if one.importance else {}
-            found.append(Memory(text=text, when=one.when or None, **more, source=f"drafted by {chat.name} from {of}"))
+            more["source"] = f"drafted by {chat.name} from {of}"
+            found.append(Memory(text=text, when=one.when or None, **more))
     return MemoryDraft(found, list(answer.dropped))
 
 
