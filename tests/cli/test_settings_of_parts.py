@@ -11,7 +11,8 @@ from dramaturg.prompts import load
 from commands import Command
 from stub_endpoint import Endpoint
 
-ENSEMBLE = ("ask", "ada", "Do storms frighten you?", "--method", "ensemble", "--set", "parts=passages, identity")
+ASKED = ("ask", "ada", "Do storms frighten you?", "--method", "ensemble")
+ENSEMBLE = (*ASKED, "--set", "parts=passages, identity")
 
 
 def test_names_with_dots_are_settings_of_a_part() -> None:
@@ -43,7 +44,7 @@ def test_a_part_has_the_settings_that_are_given_it(run: Command) -> None:
     ],
 )
 def test_a_setting_of_a_part_that_cannot_be_used_is_named_with_the_part(run: Command, given: str, says: str) -> None:
-    code, _, error = run(*ENSEMBLE, "--set", given)
+    code, _, error = run(*ASKED, "--set", given)
     assert code == 2
     assert says in error
 
