@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import overwriting
-from dramaturg.conversations.thread import last_node
+from dramaturg.conversations.thread import LATEST, last_node
 from dramaturg.conversations.turns import Turn
 from dramaturg.stores.formats.chats import OWN, Chat, Message, new_message, swipes_of, with_swipes
 from dramaturg.stores.macros import Names
@@ -57,7 +57,7 @@ async def taken_in(conversation: Conversation, chat: Chat, role: Sequence[str]) 
         try:
             await _written(conversation, chat, spoken)
         except BaseException:
-            await conversation.saver.adelete_thread(thread.name)
+            await conversation.discard()
             raise
     return len(spoken)
 
@@ -65,6 +65,7 @@ async def taken_in(conversation: Conversation, chat: Chat, role: Sequence[str]) 
 async def _written(conversation: Conversation, chat: Chat, spoken: Sequence[Spoken]) -> None:
     thread, graph = conversation.thread, conversation.thread.graph
     node, after, window = last_node(graph), await conversation.thread.go_to(None), list[AnyMessage]()
+    records, head, told = conversation.talk_records, "", ""
     header: dict[str, Any] = {HEADER: {"line": dict(chat.header), "user": _user_in(chat)}}
     for one in spoken:
         asked = {LINES: [dict(line) for line in one.heard_lines], **header}
@@ -81,8 +82,10 @@ async def _written(conversation: Conversation, chat: Chat, spoken: Sequence[Spok
             before = window[: len(window) - len(question)]
             values = overwriting(graph, {"messages": [*before, *question, reply][-WINDOW:]})
             values |= overwriting(graph, {name: {} for name in ("evidence", "usage") if name in graph.channels})
+            if records is not None:
+                told = values["talk_head"] = await records.extended(head, [*before, *question, reply][-LATEST:])
             saved = await graph.aupdate_state(thread.address(after), values, as_node=node)
-        window = [*window, reply][-WINDOW:]
+        window, head = [*window, reply][-WINDOW:], told
         after = str(saved["configurable"]["checkpoint_id"])
 
 

@@ -16,10 +16,21 @@ from langgraph.store.base import BaseStore
 from dramaturg.conversations.alignment import Exchange, Place, place_of
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import lock_file, turn_lock
-from dramaturg.conversations.turns import Turn, all_branches, all_turns, as_message, first_question
+from dramaturg.conversations.turns import (
+    Turn,
+    all_branches,
+    all_turns,
+    as_message,
+    first_question,
+    id_of,
+    said_until,
+    talk_head_of,
+    talk_heads_in,
+)
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
+from dramaturg.stores.conversations.talk import TalkRecords
 
 __all__ = ["Conversation"]
 
@@ -40,8 +51,8 @@ class Conversation:
             is held across machines, by a lock of its database.
         context: how the turns are to be done.
         thread: the name of the conversation.
-        store: where nodes keep what a conversation makes of its turns (`ConversationMemories`); it is forgotten with
-            the turns.
+        store: where nodes keep what a conversation makes of its turns (`ConversationMemories`), and what was said in
+            them (`TalkRecords`); it is forgotten with the turns.
         locks: a folder of lock files, shared by all programs that use the saver; None: only this process does, or
             the saver's database has the locks.
         patience: seconds that a turn waits for another one on the thread.
@@ -103,7 +114,7 @@ class Conversation:
             if unfinished or head is None:
                 await self._settle(unfinished)
                 await self.thread.begin()
-            return await self.thread.run(asked, show, context=self.context)
+            return await self.thread.run(asked, show, context=self.context, after=await self._whole_talk())
 
     async def take_turn_after(
         self, history: Sequence[Exchange], message: str | HumanMessage, show: Show = lambda _: None
@@ -221,14 +232,19 @@ class Conversation:
             await self._take_back(await self._turn(turn))
 
     async def erase(self) -> None:
-        """Delete the whole thread, and the memories that were made on it."""
+        """Delete the whole thread, the memories that were made on it, and what is kept of the talk."""
         async with self.turn():
-            # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
-            if self.store is not None:
-                await ConversationMemories(self.store, self.context.role, self.thread.name).drop_all()
-            await self.saver.adelete_thread(self.thread.name)
+            await self.discard()
             if self.locks:  # whoever waits for it sees that it is gone, and makes another
                 await asyncio.to_thread(lock_file(self.thread.name, self.locks).unlink, missing_ok=True)
+
+    async def discard(self) -> None:
+        """Delete what is kept of the thread, for who holds it."""
+        # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
+        if self.store is not None:
+            await ConversationMemories(self.store, self.context.role, self.thread.name).drop_all()
+            await TalkRecords(self.store, self.context.role, self.thread.name).drop_all()
+        await self.saver.adelete_thread(self.thread.name)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
         """The state after a turn, or now."""
@@ -261,6 +277,7 @@ class Conversation:
     async def _run_from(self, after: str, asked: HumanMessage, head: Sequence[Turn], show: Show) -> dict[str, Any]:
         """Run after a checkpoint; if that fails without a reply, what was the head is it again."""
         try:
+            after = await self._whole_talk(after) or after
             return await self.thread.run(asked, show, context=self.context, after=after)
         except BaseException:
             failed = await self.thread.unfinished()
@@ -283,8 +300,33 @@ class Conversation:
         place = await self._place_of(history, head)
         after = await self.thread.settled(place.after.checkpoint) if place.after else None
         after = after or await self.thread.go_to(None)
-        window = getattr(self.context, "window", None)
-        return await self.thread.write_down(history[place.known :], self.context.role, after, window)
+        after, window = await self._whole_talk(after) or after, getattr(self.context, "window", None)
+        new = history[place.known :]
+        return await self.thread.write_down(new, self.context.role, after, window, self.talk_records)
+
+    @property
+    def talk_records(self) -> TalkRecords | None:
+        """Where what is said is kept, so that it comes back; None: nothing of it is to."""
+        if self.store is None or not getattr(self.context, "talk_tokens", 0) or not self.thread.keeps_talk:
+            return None
+        return TalkRecords(self.store, self.context.role, self.thread.name)
+
+    async def _whole_talk(self, after: str | None = None) -> str | None:
+        """Keep what was said up to a checkpoint, or the head, where that was never done, or was lost.
+
+        Returns:
+            A checkpoint in its place that names what is kept; None: it does so itself.
+        """
+        saved = await self.saver.aget_tuple(self.thread.address(after)) if self.talk_records else None
+        if saved is None or self.talk_records is None:
+            return None
+        head = talk_head_of(saved)
+        if head and await self.talk_records.is_whole(head):
+            return None
+        kept = await self.talk_records.extended(
+            "", *await said_until(self.saver, self.thread.name, id_of(saved.config))
+        )
+        return await self.thread.name_talk(id_of(saved.config), kept) if kept and kept != head else None
 
     async def _settle(self, unfinished: Turn | None) -> None:
         """End an unfinished turn, if it has its reply, or take it back."""
@@ -300,18 +342,24 @@ class Conversation:
         await self._forget_lost_turns()
 
     async def _forget_lost_turns(self) -> None:
-        """Forget the memories of turns that no branch holds: deleted now, or left by a turn that was killed.
+        """Forget what is kept of turns that no branch holds: deleted now, or left by a turn that was killed.
 
-        Reads all checkpoints of the thread, if it has any memory.
+        Reads all checkpoints of the thread, if anything is kept of it.
         """
         if self.store is None:
             return
         memories = ConversationMemories(self.store, self.context.role, self.thread.name)
-        if kept := await memories.ids():
-            turns = {turn.id for turn in (await all_turns(self.saver, self.thread.name)).values()}
-            unfinished = await self.thread.unfinished()
-            held = of_turns(turns | ({unfinished.id} if unfinished else set()), kept)
-            await memories.drop(kept - held)
+        records = TalkRecords(self.store, self.context.role, self.thread.name)
+        kept, said = await memories.ids(), await records.all()
+        if not kept and not said:
+            return
+        turns = {turn.id for turn in (await all_turns(self.saver, self.thread.name)).values()}
+        if unfinished := await self.thread.unfinished():
+            turns.add(unfinished.id)
+        await memories.drop(kept - of_turns(turns, kept))
+        # A turn under way may have kept what its checkpoint does not show yet.
+        head = await self.thread.head()
+        await records.drop_lost(turns, talk_heads_in(head) if head else ())
 
     async def _turn(self, turn: str) -> Turn:
         if found := await self.thread.find(turn):

@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.evidence import misfits
-from dramaturg.conversations.thread import last_node
+from dramaturg.conversations.thread import LATEST, last_node
 from dramaturg.conversations.turns import Turn
 
-NOT_EXPORTED = frozenset({"remembered"})
-"""Channels that name what is kept outside of the thread, and is not exported: the ids of its memories."""
+NOT_EXPORTED = frozenset({"remembered", "talk_head", "recalled_talk"})
+"""Channels that name what is kept outside of the thread, or come from there: an import makes its own."""
 
 
 class _Line(BaseModel):
@@ -102,7 +102,7 @@ async def imported(conversation: Conversation, lines: Iterable[str]) -> int:
             await restored(conversation, turns, len(done))
         except BaseException:
             if not begun:
-                await conversation.saver.adelete_thread(conversation.thread.name)
+                await conversation.discard()
             raise
     return len(turns)
 
@@ -114,16 +114,20 @@ def is_begun_import(done: Sequence[Turn], turns: Sequence[TurnLine]) -> bool:
 
 
 async def restored(conversation: Conversation, turns: Iterable[TurnLine], done: int) -> None:
-    """Write a checkpoint a turn, after those that are there already."""
+    """Write a checkpoint a turn, after those that are there already, and keep what was said as if it were said here."""
     said: list[AnyMessage] = []
-    node = last_node(conversation.thread.graph)
+    node, records, head = last_node(conversation.thread.graph), conversation.talk_records, ""
     await conversation.thread.begin()
     for number, line in enumerate(turns):
         said += [HumanMessage(line.question, id=line.turn, name=line.user)] if line.question else []
         said += [AIMessage(line.reply, id=line.reply_id, name=conversation.context.role)]
+        named = dict[str, Any]()
+        if records is not None:
+            head = named["talk_head"] = await records.extended(head, said[-LATEST:])
         if number >= done:
             window = said[-line.window :] if line.window else []
-            values = overwriting(conversation.thread.graph, {**exported_state(line.state), "messages": window})
+            state = {**exported_state(line.state), **named, "messages": window}
+            values = overwriting(conversation.thread.graph, state)
             await conversation.thread.graph.aupdate_state(conversation.thread.address(), values, as_node=node)
 
 

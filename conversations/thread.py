@@ -14,10 +14,12 @@ from langgraph.types import Command, Overwrite, StateSnapshot, StreamPart
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.turns import Turn, all_steps, all_turns, id_of, parent_of, turns_until
 from dramaturg.nodes.turn import leaving, removals
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 Part = StreamPart[Any, Any]
 Show = Callable[[Part], None]
+LATEST = 40  # messages among which what was said at once is looked for
 
 
 class Thread:
@@ -202,7 +204,19 @@ class Thread:
             return id_of(await self.saver.aput(self.address(), empty_checkpoint(), metadata, {}))
         return id_of(await self.graph.aupdate_state(self.address(settled), None, as_node="__copy__"))
 
-    async def write_down(self, exchanges: Sequence[Exchange], role: str, after: str, window: int | None) -> str:
+    @property
+    def keeps_talk(self) -> bool:
+        """Whether the workflow names in its state what is kept of the talk."""
+        return "talk_head" in self.graph.channels
+
+    async def name_talk(self, after: str, head: str) -> str:
+        """Name the last record of the talk in a state that does not; return the checkpoint."""
+        node = last_node(self.graph)
+        return id_of(await self.graph.aupdate_state(self.address(after), {"talk_head": head}, as_node=node))
+
+    async def write_down(
+        self, exchanges: Sequence[Exchange], role: str, after: str, window: int | None, records: TalkRecords | None
+    ) -> str:
         """Write down, after a checkpoint, what was said elsewhere: turns of which no step was run.
 
         Args:
@@ -210,16 +224,20 @@ class Thread:
             role: who has said it.
             after: the checkpoint.
             window: how many messages stay in the state, as after a turn that was run; None: all.
+            records: where what was said is kept, so that it comes back; None: it is not.
 
         Returns:
             The checkpoint after the last of them.
         """
         values: dict[str, Any] = {name: Overwrite({}) for name in ("evidence", "usage") if name in self.graph.channels}
-        node, known = last_node(self.graph), list((await self.values(after)).get("messages", []))
+        state = await self.values(after) if exchanges else {}
+        node, known, head = last_node(self.graph), list(state.get("messages", [])), state.get("talk_head", "")
         for one in exchanges:
             said: list[AnyMessage] = [HumanMessage(one.heard, id=str(uuid4()))] if one.heard else []
             said += [AIMessage(one.said, id=str(uuid4()), name=role)] if one.said else []
             known += said
+            if records is not None:
+                head = values["talk_head"] = await records.extended(head, known[-LATEST:])
             left = leaving(known, window) if window else []
             del known[: len(left)]
             # What leaves the window at once is written all the same: it is said in this turn.

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -54,6 +55,29 @@ async def turns_until(
         return in_turns(await saver.asteps(thread, checkpoint, limit))
     steps = await all_steps(saver, thread)
     return in_turns(list(lineage(steps, checkpoint or next(iter(steps), None)))[::-1])
+
+
+async def said_until(
+    saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str
+) -> tuple[list[BaseMessage], dict[str, datetime]]:
+    """Return the messages that led to a checkpoint, oldest first, and when each was said, by its id."""
+    if isinstance(saver, ConversationSaver):
+        steps = await saver.asteps(thread, checkpoint)
+    else:
+        steps = list(lineage(await all_steps(saver, thread), checkpoint))[::-1]
+    times = {str(one.id): when for step in steps if (when := time_of(step.checkpoint_id)) for one in step.said}
+    return [message for step in steps for message in step.said], times
+
+
+def time_of(checkpoint: str) -> datetime | None:
+    """When a checkpoint was made, by its id, which LangGraph makes of the time; None: it is another id."""
+    try:
+        found = UUID(checkpoint)
+        begun = datetime(1582, 10, 15, tzinfo=UTC)  # of the calendar by which such ids count
+        ticks = ((found.int >> 80) << 12) | ((found.int >> 64) & 0xFFF)
+        return begun + timedelta(microseconds=ticks // 10) if found.version == 6 else None
+    except (ValueError, OverflowError):
+        return None
 
 
 async def first_question(saver: BaseCheckpointSaver[Any], thread: str) -> str:
@@ -128,6 +152,17 @@ def parent_of(saved: CheckpointTuple) -> str | None:
 def messages_of(saved: CheckpointTuple) -> list[BaseMessage]:
     """The window of a conversation in a checkpoint."""
     return list(saved.checkpoint["channel_values"].get("messages", []))
+
+
+def talk_head_of(saved: CheckpointTuple) -> str:
+    """The id of the last record of the talk that a checkpoint names; empty: it names none."""
+    return str(saved.checkpoint["channel_values"].get("talk_head") or "")
+
+
+def talk_heads_in(saved: CheckpointTuple) -> list[str]:
+    """The same, with those that the nodes of a turn under way have written."""
+    written = (str(value) for _, channel, value in saved.pending_writes or () if channel == "talk_head")
+    return [talk_head_of(saved), *written]
 
 
 def new_messages(before: Iterable[BaseMessage], window: Iterable[BaseMessage]) -> list[BaseMessage]:

@@ -8,7 +8,7 @@ records, whoever writes them and however often.
 import base64
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Literal, NamedTuple
@@ -27,6 +27,7 @@ ROOT, HEADS = "dramaturg_talks", "dramaturg_talks_of"
 CHANGED = "changed"  # the key of what says how often a talk's past was changed
 DIGITS = 32
 MOST_KEPT = 50_000  # records that stay in the process
+MOST_SHOWN = 1000  # records among which what a window shows is looked for
 
 
 class Line(BaseModel):
@@ -64,10 +65,12 @@ class TalkRecord(BaseModel):
     place: int
     """How many records are before it."""
     said: tuple[Line, ...]
-    """Empty where it was forgotten."""
+    """Without names and texts where it was forgotten."""
     at: AwareDatetime
     facts: tuple[Fact, ...] = ()
     """What was noted of it."""
+    pinned: bool = False
+    """Comes back whatever is asked."""
     embedding: str = ""
     """The name of the model that gave `vectors`."""
     vectors: str = ""
@@ -77,7 +80,14 @@ class TalkRecord(BaseModel):
     @property
     def is_forgotten(self) -> bool:
         """Whether what was said in it is in it no more."""
-        return not self.said
+        return not any(line.text for line in self.said)
+
+    @property
+    def forgotten(self) -> "TalkRecord":
+        """The same without what was said in it, and what it meant: the ids of its messages are left."""
+        lines = tuple(Line(id=line.id, who=line.who, text="") for line in self.said)
+        nothing = {"facts": (), "embedding": "", "vectors": "", "dimension": 0, "pinned": False}
+        return self.model_copy(update={"said": lines, **nothing})
 
     def directions(self, embedding: str) -> Vectors | None:
         """The meanings, of length 1, shape (p, d); None: this model has not given them."""
@@ -155,37 +165,61 @@ class TalkRecords:
                 talk.records[record.id] = record
         return talk
 
-    async def extended(self, head: str, messages: Sequence[AnyMessage], at: datetime | None = None) -> str:
+    async def extended(
+        self, head: str, messages: Sequence[AnyMessage], at: Mapping[str, datetime] | None = None
+    ) -> str:
         """Keep what was said, and return the id of its last record.
 
-        What the branch holds already is not kept twice; where it holds something else after the same beginning, as
-        after an edit, what is said now is a branch of its own.
+        What the branch holds already is not kept twice, and what was forgotten stays forgotten; where it holds
+        something else after the same beginning, as after an edit, what is said now is a branch of its own.
 
         Args:
             head: the id of the last record so far; empty: there is none.
             messages: the end of the conversation, as its window shows it; a question without a reply is left out.
-            at: when it was said, where that is not now.
+            at: when messages were said, by their ids, where that is not now.
         """
         said = list(exchanges_in(messages))
         if not said:
             return head
-        branch = list((await self.read(head)).back(head, len(said) + len(messages)))
-        firsts = {one.said[0].id: at for at, one in enumerate(branch) if one.said}
-        if (begin := firsts.get(said[0][0].id)) is not None:
-            known = branch[begin::-1]
-            same = next((at for at, (one, now) in enumerate(zip(known, said, strict=False)) if one.said != now), None)
-            same = min(len(known), len(said)) if same is None else same
-            head, said = known[same - 1].id if same else known[0].parent, said[same:]
-        known_by_id, new = self._known().records, list[TalkRecord]()
-        place = known_by_id[head].place + 1 if head in known_by_id else 0
+        known = self._since((await self.read(head)).back(head), said[0][0].id)
+        if known:
+            # The window may begin in the middle of what was said at once.
+            first = known[0].said[: next(at for at, line in enumerate(known[0].said) if line.id == said[0][0].id)]
+            said[0] = first + said[0]
+            head, done = known[0].parent, 0
+            for one in known:
+                if done < len(said) and _is_said_in(one, said[done]):
+                    done += 1
+                elif not one.is_forgotten:
+                    break
+                head = one.id
+            said = said[done:]
+        records, new = self._known().records, dict[str, TalkRecord]()
+        place = records[head].place + 1 if head in records else 0
         for at_place, lines in enumerate(said, place):
             digest = sha256(canonical([head, [line.model_dump() for line in lines]]))[:DIGITS]
-            if digest not in known_by_id:
-                record = TalkRecord(id=digest, parent=head, place=at_place, said=lines, at=at or datetime.now(UTC))
-                new.append(record)
+            if digest not in records:
+                when = (at or {}).get(lines[0].id) or datetime.now(UTC)
+                new[digest] = TalkRecord(id=digest, parent=head, place=at_place, said=lines, at=when)
             head = digest
-        await self.save(new)
+        if new and next(iter(new.values())).parent not in records:  # what is kept from the first on was not read
+            there = [record for item in await self._got(new) if (record := self._read(item))]
+            new = {**new, **{one.id: one for one in there}}
+        await self.save(new.values())
         return head
+
+    @staticmethod
+    def _since(back: Iterator[TalkRecord], message: str) -> list[TalkRecord]:
+        """The records from the one that holds a message on, oldest first; none, if none of the latest does."""
+        found, seen = list[TalkRecord](), 0
+        for one in back:
+            found.append(one)
+            if any(line.id == message for line in one.said):
+                return found[::-1]
+            seen += not one.is_forgotten
+            if seen > MOST_SHOWN:
+                break
+        return []
 
     async def save(self, records: Iterable[TalkRecord]) -> None:
         """Keep records in the place of those with the same ids."""
@@ -202,23 +236,42 @@ class TalkRecords:
 
     async def forget(self, ids: Iterable[str]) -> None:
         """Forget what was said in records; what was said after them still has its place."""
-        items = await self._got(ids)
-        kept = [record for item in items if (record := self._read(item))]
-        emptied = {"said": (), "facts": (), "embedding": "", "vectors": "", "dimension": 0}
-        await self.save(one.model_copy(update=emptied) for one in kept)
+        await self.save([one.forgotten for one in await self.get(ids)])
         await self._note_change()
 
-    async def drop_lost(self, turns: Iterable[str]) -> None:
-        """Forget the ends of branches whose messages are in none of these turns any more."""
+    async def pin(self, ids: Iterable[str], *, pinned: bool) -> None:
+        """Have records come back whatever is asked, or no more."""
+        await self.save([one.model_copy(update={"pinned": pinned}) for one in await self.get(ids)])
+        await self._note_change()
+
+    async def get(self, ids: Iterable[str]) -> list[TalkRecord]:
+        """The records with these ids; those that are gone or damaged are left out."""
+        return [record for item in await self._got(ids) if (record := self._read(item))]
+
+    async def drop_lost(self, turns: Iterable[str], heads: Iterable[str] = ()) -> None:
+        """Forget the ends of branches whose messages are in none of these turns any more.
+
+        Args:
+            turns: the ids of all turns that are left.
+            heads: the ids of records that are named somewhere, with all that led to them.
+        """
         held, records = set(turns), {one.id: one for one in await self.all()}
-        lost = {one.id for one in records.values() if one.said and not any(line.id in held for line in one.said)}
-        parents = {one.parent for one in records.values() if one.id not in lost}
-        gone = {one for one in lost if one not in parents}
-        while more := {one for one in lost - gone if one not in parents}:
-            gone |= more
-        if gone:
+        ends = [one.id for one in records.values() if any(line.id in held for line in one.said)]
+        kept = set[str]()
+        for one in [*ends, *heads]:
+            while one in records and one not in kept:
+                kept.add(one)
+                one = records[one].parent
+        if gone := records.keys() - kept:
             await self._drop(gone)
             await self._note_change()
+
+    async def is_whole(self, head: str) -> bool:
+        """Whether all that led to a record is there; where there is none, that is."""
+        last = None
+        for last in (await self.read(head)).back(head):
+            pass
+        return not (last.parent if last else head)
 
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not."""
@@ -279,6 +332,11 @@ class TalkRecords:
 
 _talks: WeakKeyDictionary[BaseStore, OrderedDict[tuple[str, ...], Talk]] = WeakKeyDictionary()
 _lock = Lock()
+
+
+def _is_said_in(record: TalkRecord, lines: tuple[Line, ...]) -> bool:
+    """Whether a record is of what was said at once; one that was forgotten is known by its first message."""
+    return record.said == lines or (record.is_forgotten and record.said[0].id == lines[0].id)
 
 
 class TalkHead(NamedTuple):

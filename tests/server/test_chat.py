@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from kept_talks import ASKED, TOLD, Listener, small_talk
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from openai import AsyncOpenAI, NotFoundError
@@ -505,3 +506,21 @@ async def test_of_the_same_card_in_the_client_nothing_is_said_twice(tmp_path: Pa
         assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
     scene = player.shown[-1].rpartition("<scene>\n")[2].partition("\n</scene>")[0]
     assert scene == "It rains on Jim."
+
+
+async def test_what_a_client_keeps_comes_back_after_the_window_and_an_edit_is_another_branch(tmp_path: Path) -> None:
+    listener = Listener()
+    settings = {"window": 4, "summary_tokens": 0}
+    async with served(tmp_path, ScriptedChatModel(reply=listener), method="vanilla", settings=settings) as http:
+        screen = Screen(http, "tea")
+        for text in [TOLD, *small_talk(39)]:
+            screen.said += [("user", text), ("assistant", f"So: {text}")]
+        await screen.say(ASKED)
+        assert TOLD in listener.recalled
+        await screen.edit(0, "My sister keeps bees.")
+        await screen.swipe()
+        assert "bees" in listener.recalled
+        assert "Zebulon" not in listener.recalled.replace(f"So: {TOLD}", "")
+        await screen.edit(0, TOLD)
+        await screen.swipe()
+        assert "bees" not in listener.recalled

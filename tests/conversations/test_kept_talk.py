@@ -1,0 +1,295 @@
+"""What is kept of a talk: what was imported or taken over as what was said here, as long as a branch holds it."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from databases import open_saver
+from hypothesis import given
+from hypothesis import strategies as st
+from kept_talks import (
+    ASKED,
+    TOLD,
+    Listener,
+    branch_of,
+    history_of,
+    kept_talk,
+    lines_in,
+    recalled_in,
+    records_of,
+    small_talk,
+)
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
+from dramaturg.conversations.chats import taken_in, written_out
+from dramaturg.conversations.json_lines import exported, imported
+from dramaturg.conversations.thread import last_node
+from dramaturg.models.errors import ModelUnavailable
+from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.talk import TalkRecords
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
+
+from property_settings import property_settings
+
+
+@pytest.fixture(params=["memory", "ours", "postgres"])
+async def saver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
+    async with open_saver(request.param, tmp_path, request) as saver:
+        yield saver
+
+
+async def test_a_talk_that_was_imported_elsewhere_recalls_the_same(tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore())
+    for text in [TOLD, *small_talk(29)]:
+        await talk.take_turn(text)
+    lines = [line async for line in exported(talk)]
+    assert not [line for line in lines if "talk_head" in line or "recalled_talk" in line]
+    copy = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), "copy")
+    assert await imported(copy, lines) == 30
+    assert await branch_of(copy) == [
+        one.model_copy(update={"at": now.at, "embedding": "", "vectors": "", "dimension": 0})
+        for one, now in zip(await branch_of(talk), await branch_of(copy), strict=True)
+    ]
+    here, there = await recalled_in(talk, ASKED), await recalled_in(copy, ASKED)
+    assert here == there
+    assert any(TOLD in one for one in here)
+
+
+async def test_each_turn_of_an_import_knows_what_was_said_until_then(tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore())
+    for text in [*small_talk(6), TOLD, *small_talk(3)]:
+        await talk.take_turn(text)
+    copy = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), "copy")
+    await imported(copy, [line async for line in exported(talk)])
+    for turn in await copy.history():
+        head = (await copy.values(turn))["talk_head"]
+        assert lines_in(await records_of(copy).branch(head))[-1] == turn.question
+    await copy.fork((await copy.history())[5].id)
+    assert not any(TOLD in one for one in await recalled_in(copy, ASKED))
+
+
+async def test_an_import_that_failed_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore())
+    for text in (TOLD, "two"):
+        await talk.take_turn(text)
+    lines = [line async for line in exported(talk)]
+    copy, times = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), "copy"), 0
+    real = TalkRecords.extended
+
+    async def fails(*given: Any) -> str:
+        nonlocal times
+        times += 1
+        if times > 1:
+            raise ModelUnavailable("It stops here.")
+        return await real(*given)
+
+    monkeypatch.setattr(TalkRecords, "extended", fails)
+    with pytest.raises(ModelUnavailable):
+        await imported(copy, lines)
+    assert await records_of(copy).all() == []
+
+
+async def test_a_chat_of_sillytavern_is_kept_with_its_swipes_as_branches(tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore())
+    await talk.take_turn(TOLD)
+    await talk.regenerate()
+    for text in small_talk(4):
+        await talk.take_turn(text)
+    chat = await written_out(talk)
+    copy = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), "copy")
+    assert await taken_in(copy, chat, ["Ada Quill", "ada"]) == 5
+    assert lines_in(await branch_of(copy)) == lines_in(await branch_of(talk))
+    assert lines_in(await records_of(copy).all()).count(TOLD) == 2
+    assert any(TOLD in one for one in await recalled_in(copy, ASKED))
+
+
+async def test_a_history_that_a_client_keeps_is_recalled(saver: Any, tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    history = history_of(*small_talk(3), TOLD, *small_talk(36))
+    output = await talk.take_turn_after(history, ASKED)
+    assert [TOLD in one["text"] for one in output["evidence"]["talk"]].count(True) == 1
+    assert len(await branch_of(talk)) == 41
+
+
+async def test_an_edited_message_of_a_client_is_another_branch(saver: Any, tmp_path: Path) -> None:
+    listener = Listener()
+    talk = kept_talk(tmp_path, saver, InMemoryStore(), listener=listener)
+    old, new = history_of(TOLD, *small_talk(8)), history_of("My sister keeps bees.", *small_talk(8))
+    for history in (old, new, old, new):
+        await talk.take_turn_after(history, ASKED)
+        assert (TOLD in listener.recalled) == (history is old)
+        assert ("bees" in listener.recalled) == (history is new)
+
+
+async def without_talk(talk: Any, turns: list[str]) -> None:
+    """A thread as an earlier version has written it: without a word of what is kept."""
+    graph, node = talk.thread.graph, last_node(talk.thread.graph)
+    await talk.thread.begin()
+    window = list[AnyMessage]()
+    for at, text in enumerate(turns):
+        window = [*window, HumanMessage(text, id=f"h{at}"), AIMessage(f"Well: {at}.", id=f"a{at}", name="ada")][-4:]
+        await graph.aupdate_state(talk.thread.address(), {"messages": window}, as_node=node)
+
+
+@pytest.mark.parametrize("how", ["next", "again", "client"])
+async def test_a_talk_of_an_earlier_version_is_recalled(saver: Any, tmp_path: Path, how: str) -> None:
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    await without_talk(talk, [TOLD, *small_talk(7)])
+    if how == "client":
+        output = await talk.take_turn_after(history_of(TOLD, *small_talk(7)), ASKED)
+    elif how == "again":
+        output = await talk.edit((await talk.history())[-1].id, ASKED)
+    else:
+        output = await talk.take_turn(ASKED)
+    assert any(TOLD in one["text"] for one in output["evidence"]["talk"])
+    assert len(await talk.history()) == 9 - (how == "again")
+    assert (await branch_of(talk))[0].at <= (await branch_of(talk))[-1].at
+
+
+async def test_what_was_lost_of_a_talk_is_kept_anew(saver: Any, tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    for text in [TOLD, *small_talk(6)]:
+        await talk.take_turn(text)
+    before = await branch_of(talk)
+    anew = kept_talk(tmp_path, saver, InMemoryStore())
+    assert any(TOLD in one for one in await recalled_in(anew, ASKED))
+    assert [one.id for one in await branch_of(anew)][:7] == [one.id for one in before]
+
+
+async def test_what_a_method_by_its_paper_says_is_not_kept(tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), rules="paper")
+    await talk.take_turn_after(history_of(TOLD, *small_talk(6)), ASKED)
+    assert await records_of(talk).all() == []
+
+
+async def test_a_thread_that_is_erased_leaves_nothing_of_the_talk(tmp_path: Path) -> None:
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+        talk = kept_talk(tmp_path, saver, ItemStore(tmp_path / "items.sqlite"))
+        other = kept_talk(tmp_path, saver, talk.store, "dinner")
+        await talk.take_turn(TOLD)
+        await other.take_turn("one")
+        assert b"Zebulon" in (tmp_path / "items.sqlite").read_bytes()
+        await talk.erase()
+        assert lines_in(await records_of(other).all()) == ["one"]
+    assert b"Zebulon" not in (tmp_path / "items.sqlite").read_bytes()
+
+
+async def test_a_turn_that_is_deleted_is_kept_no_more_and_a_fork_before_it_is(tmp_path: Path) -> None:
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+        talk = kept_talk(tmp_path, saver, ItemStore(tmp_path / "items.sqlite"))
+        await talk.take_over(history_of()[:0])
+        for text in ("one", TOLD, "three"):
+            await talk.take_turn(text)
+        first, second, _ = await talk.history()
+        await talk.fork(first.id)
+        await talk.take_turn("other")
+        await talk.delete(second.id)
+        assert lines_in(await records_of(talk).all()) == ["one", "other"]
+        assert lines_in(await branch_of(talk)) == ["one", "other"]
+    assert b"Zebulon" not in (tmp_path / "items.sqlite").read_bytes()
+
+
+async def test_a_turn_under_way_keeps_what_it_has_dropped_when_another_is_deleted(tmp_path: Path) -> None:
+    """More came at once than the window holds: what is dropped is kept before there is a reply."""
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+        listener = Listener()
+        listener.down = True
+        talk = kept_talk(tmp_path, saver, InMemoryStore(), listener=listener)
+        sent: list[AnyMessage] = []
+        for at, text in enumerate([TOLD, *small_talk(5)]):
+            sent += [HumanMessage(text, id=f"h{at}"), AIMessage(f"Well: {at}.", id=f"a{at}")]
+        await talk.thread.begin()
+        with pytest.raises(ModelUnavailable):
+            await talk.thread.graph.ainvoke(
+                {"messages": [*sent, HumanMessage(ASKED, id="asked")]},
+                talk.thread.address(),
+                context=talk.context,
+                durability="exit",
+            )
+        await talk._forget_lost_turns()
+        listener.down = False
+        output = await talk.finish()
+        assert any(TOLD in one["text"] for one in output["evidence"]["talk"])
+
+
+# Records
+
+
+def window_of(*turns: int) -> list[AnyMessage]:
+    return [one for at in turns for one in (HumanMessage(f"q{at}", id=f"h{at}"), AIMessage(f"r{at}", id=f"a{at}"))]
+
+
+async def records(*turns: int) -> tuple[TalkRecords, str]:
+    kept = TalkRecords(InMemoryStore(), "ada", "tea")
+    return kept, await kept.extended("", window_of(*turns))
+
+
+async def test_what_was_forgotten_keeps_its_place_whether_or_not_the_window_shows_it() -> None:
+    for shown in ([0, 1, 2, 3], [0, 2, 3], [2, 3]):
+        kept, head = await records(0, 1, 2)
+        before = await kept.branch(head)
+        await kept.pin([before[2].id], pinned=True)
+        await kept.forget([before[1].id])
+        after = await kept.branch(await kept.extended(head, window_of(*shown)))
+        assert [one.id for one in after[:3]] == [one.id for one in before]
+        assert lines_in(after) == ["q0", "", "q2", "q3"]
+        assert [one.pinned for one in after] == [False, False, True, False]
+
+
+async def test_what_was_forgotten_last_is_gone_on_from() -> None:
+    kept, head = await records(0, 1, 2)
+    await kept.forget([head])
+    after = await kept.branch(await kept.extended(head, window_of(0, 1, 3)))
+    assert lines_in(after) == ["q0", "q1", "", "q3"]
+
+
+async def test_what_was_forgotten_is_not_kept_again_by_who_has_not_read_it() -> None:
+    kept, head = await records(0, 1, 2)
+    await kept.forget([head])
+    for item in await kept.store.asearch(kept.namespace):
+        assert "q2" not in json.dumps(item.value)
+    fresh = InMemoryStore()
+    for item in await kept.store.asearch(kept.namespace):
+        await fresh.aput(item.namespace, item.key, item.value, index=False)
+    other = TalkRecords(fresh, "ada", "tea")
+    assert await other.extended("", window_of(0, 1, 2)) == head
+    assert lines_in(await other.branch(head)) == ["q0", "q1", ""]
+
+
+@pytest.mark.parametrize("begin", [0, 1, 2, 3])
+async def test_a_window_may_begin_in_the_middle_of_what_was_said_at_once(begin: int) -> None:
+    said: list[AnyMessage] = [*window_of(0), HumanMessage("q1", id="h1"), AIMessage("r1", id="a1")]
+    more = AIMessage("And more.", id="a2")
+    kept = TalkRecords(InMemoryStore(), "ada", "tea")
+    head = await kept.extended("", said)
+    head = await kept.extended(head, [*said, more][begin:])
+    assert [[line.id for line in one.said] for one in await kept.branch(head)] == [["h0", "a0"], ["h1", "a1", "a2"]]
+
+
+TREES = st.lists(st.integers(0, 30), min_size=1, max_size=14)
+
+
+@property_settings(100)
+@given(TREES, st.sets(st.integers(0, 13)), st.sets(st.integers(0, 13)))
+async def test_what_leads_to_a_turn_that_is_left_stays_and_no_more(
+    parents: list[int], held: set[int], forgotten: set[int]
+) -> None:
+    """Each record follows one of those before it, or none; some were forgotten, some turns are left."""
+    kept, ids, paths = TalkRecords(InMemoryStore(), "ada", "tea"), list[str](), list[list[int]]()
+    for at, chosen in enumerate(parents):
+        before = chosen % (at + 1) - 1
+        ids.append(await kept.extended(ids[before] if before >= 0 else "", window_of(at)))
+        paths.append([*(paths[before] if before >= 0 else []), at])
+    await kept.forget([ids[at] for at in forgotten if at < len(ids)])
+    await kept.drop_lost(f"h{at}" for at in held)
+    wanted = {at for end in held if end < len(ids) for at in paths[end]}
+    assert {one.id for one in await kept.all()} == {ids[at] for at in wanted}
+    for end in held:
+        if end < len(ids):
+            found = await kept.branch(ids[end])
+            assert [one.id for one in found] == [ids[at] for at in paths[end]]
+            assert await kept.is_whole(ids[end])
