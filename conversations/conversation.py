@@ -317,16 +317,15 @@ class Conversation:
         Returns:
             A checkpoint in its place that names what is kept; None: it does so itself.
         """
-        saved = await self.saver.aget_tuple(self.thread.address(after)) if self.talk_records else None
-        if saved is None or self.talk_records is None:
+        records = self.talk_records
+        saved = await self.saver.aget_tuple(self.thread.address(after)) if records else None
+        if records is None or saved is None:
             return None
-        head = talk_head_of(saved)
-        if head and await self.talk_records.is_whole(head):
+        head, checkpoint = talk_head_of(saved), id_of(saved.config)
+        if head and await records.is_whole(head):
             return None
-        kept = await self.talk_records.extended(
-            "", *await said_until(self.saver, self.thread.name, id_of(saved.config))
-        )
-        return await self.thread.name_talk(id_of(saved.config), kept) if kept and kept != head else None
+        kept = await records.extended("", *await said_until(self.saver, self.thread.name, checkpoint))
+        return await self.thread.name_talk(checkpoint, kept) if kept and kept != head else None
 
     async def _settle(self, unfinished: Turn | None) -> None:
         """End an unfinished turn, if it has its reply, or take it back."""

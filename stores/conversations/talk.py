@@ -259,19 +259,18 @@ class TalkRecords:
         ends = [one.id for one in records.values() if any(line.id in held for line in one.said)]
         kept = set[str]()
         for one in [*ends, *heads]:
-            while one in records and one not in kept:
-                kept.add(one)
-                one = records[one].parent
+            record = records.get(one)
+            while record and record.id not in kept:
+                kept.add(record.id)
+                record = records.get(record.parent)
         if gone := records.keys() - kept:
             await self._drop(gone)
             await self._note_change()
 
     async def is_whole(self, head: str) -> bool:
         """Whether all that led to a record is there; where there is none, that is."""
-        last = None
-        for last in (await self.read(head)).back(head):
-            pass
-        return not (last.parent if last else head)
+        led = list((await self.read(head)).back(head))
+        return not (led[-1].parent if led else head)
 
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not."""
