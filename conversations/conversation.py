@@ -1,11 +1,11 @@
 """A conversation: turns on one thread of a workflow, one at a time, with its past open to change."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
@@ -14,11 +14,13 @@ from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
 from dramaturg.conversations.alignment import Exchange, Place, place_of
+from dramaturg.conversations.forgetting import Forgetting, Forgotten, Words, as_record, going
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import lock_file, turn_lock
 from dramaturg.conversations.turns import (
     Turn,
     all_branches,
+    all_steps,
     all_turns,
     as_message,
     first_question,
@@ -27,14 +29,25 @@ from dramaturg.conversations.turns import (
     talk_head_of,
     talk_heads_in,
 )
+from dramaturg.models.answer_cache import ANSWERS, forget_answers
+from dramaturg.models.environment import environment
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
-from dramaturg.stores.conversations.talk import TalkRecords
+from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.stores.saver.rewriting import rewrite_elsewhere
 
 __all__ = ["Conversation"]
 
 PATIENCE = 60.0
+
+
+class _Stored(NamedTuple):
+    """What a conversation has made of its turns, in its store."""
+
+    memories: ConversationMemories
+    records: TalkRecords
 
 
 class Conversation:
@@ -241,10 +254,66 @@ class Conversation:
     async def discard(self) -> None:
         """Delete what is kept of the thread, for who holds it."""
         # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
-        if self.store is not None:
-            await ConversationMemories(self.store, self.context.role, self.thread.name).drop_all()
-            await TalkRecords(self.store, self.context.role, self.thread.name).drop_all()
+        if stored := self._stored:
+            await stored.memories.drop_all()
+            await stored.records.drop_all()
         await self.saver.adelete_thread(self.thread.name)
+
+    async def remembered(self) -> list[TalkRecord]:
+        """What was said in this conversation, on all branches, the first said first: what is kept, and what is shown.
+
+        Of a turn that nothing is kept of, the id is that of the turn.
+        """
+        stored = self._stored
+        kept = await stored.records.all() if stored else []
+        known = {line.id for one in kept for line in one.said}
+        turns = (await all_turns(self.saver, self.thread.name)).values()
+        shown = [as_record(turn) for turn in turns if turn.id not in known and turn.reply is not None]
+        return sorted([*(one for one in kept if not one.is_forgotten), *shown], key=lambda one: one.at)
+
+    async def to_forget(self, ids: Iterable[str] = (), phrase: str = "") -> list[TalkRecord]:
+        """What `forget` would forget."""
+        return going(await self.remembered(), ids, phrase)
+
+    async def forget(self, ids: Iterable[str] = (), phrase: str = "") -> Forgotten:
+        """Forget for good what was said: afterwards it is in no state, no memory and no file of this conversation.
+
+        With it goes where the same was asked again, or is repeated in full, on every branch, and what came of it: what
+        the turn has added to what the role remembers, what quotes it, and the summaries that may tell of it. The rest
+        can be gone on with. An unfinished turn is ended or withdrawn first. A client that keeps the history itself
+        brings it back by sending it again.
+
+        Args:
+            ids: of what is meant, as `remembered` gives them.
+            phrase: what holds it is meant, too, and no text is left that does.
+
+        Raises:
+            ValueError: the saver has no way to it, or the turns are taken on a server, which keeps them.
+        """
+        if "server" in self.thread.graph.channels:
+            raise ValueError(
+                "The turns of this conversation are taken on a server, which keeps what was said: have it delete the "
+                "thread, and erase the conversation here."
+            )
+        async with self.turn():
+            await self._settle(await self.thread.unfinished())
+            gone, stored = await self.to_forget(ids, phrase), self._stored
+            if not gone:
+                return Forgotten([], 0, 0)
+            lines = [line for one in gone for line in one.said]
+            messages, words = {line.id for line in lines}, Words(lines, [phrase])
+            memories = of_turns(messages, await stored.memories.ids()) if stored else set()
+            forgetting = Forgetting(await all_steps(self.saver, self.thread.name), messages, words, memories)
+            if isinstance(self.saver, ConversationSaver):
+                states = await self.saver.arewrite(self.thread.name, forgetting)
+            else:
+                states = await rewrite_elsewhere(self.saver, self.thread.name, forgetting)
+            await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
+            if stored:
+                await stored.memories.drop(memories)
+                # Last: killed before, it is known still what is to be forgotten.
+                await stored.records.forget(one.id for one in gone)
+            return Forgotten(gone, states, forgetting.summaries)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
         """The state after a turn, or now."""
@@ -307,9 +376,15 @@ class Conversation:
     @property
     def talk_records(self) -> TalkRecords | None:
         """Where what is said is kept, so that it comes back; None: nothing of it is to."""
-        if self.store is None or not getattr(self.context, "talk_tokens", 0) or not self.thread.keeps_talk:
+        wanted = getattr(self.context, "talk_tokens", 0) and self.thread.keeps_talk
+        return self._stored.records if self._stored and wanted else None
+
+    @property
+    def _stored(self) -> "_Stored | None":
+        if self.store is None:
             return None
-        return TalkRecords(self.store, self.context.role, self.thread.name)
+        place = (self.store, self.context.role, self.thread.name)
+        return _Stored(ConversationMemories(*place), TalkRecords(*place))
 
     async def _whole_talk(self, after: str | None = None) -> str | None:
         """Keep what was said up to a checkpoint, or the head, where that was never done, or was lost.
@@ -345,20 +420,18 @@ class Conversation:
 
         Reads all checkpoints of the thread, if anything is kept of it.
         """
-        if self.store is None:
+        if (stored := self._stored) is None:
             return
-        memories = ConversationMemories(self.store, self.context.role, self.thread.name)
-        records = TalkRecords(self.store, self.context.role, self.thread.name)
-        kept, said = await memories.ids(), await records.all()
+        kept, said = await stored.memories.ids(), await stored.records.all()
         if not kept and not said:
             return
         turns = {turn.id for turn in (await all_turns(self.saver, self.thread.name)).values()}
         if unfinished := await self.thread.unfinished():
             turns.add(unfinished.id)
-        await memories.drop(kept - of_turns(turns, kept))
+        await stored.memories.drop(kept - of_turns(turns, kept))
         # A turn under way may have kept what its checkpoint does not show yet.
         head = await self.thread.head()
-        await records.drop_lost(turns, talk_heads_in(head) if head else ())
+        await stored.records.drop_lost(turns, talk_heads_in(head) if head else ())
 
     async def _turn(self, turn: str) -> Turn:
         if found := await self.thread.find(turn):

@@ -5,7 +5,8 @@ import json
 import logging
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.cache.sqlite import SqliteCache
 
 NAMESPACE = ("answers",)
+ANSWERS = "answers.sqlite"  # the name of the file in the folder of what can be had again
 logger = logging.getLogger(__name__)
 
 
@@ -54,6 +56,28 @@ class AnswerCache:
             await self._cache.aset({(NAMESPACE, key): (answer, None)})
         except sqlite3.Error as error:
             logger.warning("An answer cannot be kept (%s).", type(error).__name__)
+
+
+def forget_answers(path: Path, meant: Callable[[str], bool]) -> int:
+    """Take answers out of a file of kept answers, so that no byte of them stays in it; return how many; it may block.
+
+    Args:
+        path: the file; it need not be there.
+        meant: whether an answer, as JSON, is to go.
+
+    Raises:
+        sqlite3.Error: the file cannot be used.
+    """
+    if not path.exists():
+        return 0
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        with connection:
+            rows = connection.execute("SELECT ns, key, val FROM cache").fetchall()
+            gone = [(ns, key) for ns, key, value in rows if meant(json.dumps(json.loads(value), ensure_ascii=False))]
+            connection.executemany("DELETE FROM cache WHERE ns = ? AND key = ?", gone)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return len(gone)
 
 
 _caches: dict[Path, AnswerCache] = {}

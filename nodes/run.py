@@ -16,6 +16,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from dramaturg.models.answer_cache import ANSWERS
 from dramaturg.models.chat import Account, ChatModel, Usage, chat_model
 from dramaturg.models.clients import slots
 from dramaturg.models.clock import TurnClock
@@ -419,7 +420,7 @@ def _chat(context: RunContext, language: str) -> ChatModel:
         deadline=context.deadline,
         attempts=context.attempts,
         concurrency=context.concurrency,
-        cache=environment().cache / "answers.sqlite" if context.answer_cache else None,
+        cache=environment().cache / ANSWERS if context.answer_cache else None,
         language=language,
         seed=context.model_seed,
     )

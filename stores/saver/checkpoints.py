@@ -1,7 +1,7 @@
 """How checkpoints and pending writes become rows and come back: what LangGraph puts is what LangGraph gets."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -66,6 +66,20 @@ def load_writes(
     rows = _write_rows(connection, "line = ? AND checkpoint_id = ?", (line, checkpoint_id))
     ordered = sorted(rows, key=lambda row: writes_sort_key(row[4], row[2], row[3]))
     return [(row[2], row[5], revive(serializer, row[6], row[7])) for row in ordered]
+
+
+def rewrite_writes(
+    connection: sqlite3.Connection,
+    serializer: StrictSerializer,
+    line: Line,
+    checkpoint_id: str,
+    new: Callable[[Any], Any],
+) -> None:
+    """Put other values in the place of the writes of a checkpoint."""
+    for *row, kind, data in _write_rows(connection, "line = ? AND checkpoint_id = ?", (line.key, checkpoint_id)):
+        packed = serializer.dumps_typed(new(revive(serializer, kind, data)))
+        if packed != (kind, data):
+            _insert_write(connection, (*row, *packed), "REPLACE")
 
 
 def copy_writes(connection: sqlite3.Connection, source: Line, target: Line) -> None:

@@ -19,10 +19,12 @@ from langgraph.checkpoint.base import (
 
 from dramaturg.stores.saver import jobs as saver_jobs
 from dramaturg.stores.saver import pruning as saver_pruning
+from dramaturg.stores.saver import rewriting as saver_rewriting
 from dramaturg.stores.saver import steps as saver_steps
 from dramaturg.stores.saver.config import text, thread
 from dramaturg.stores.saver.file import ConversationFile
 from dramaturg.stores.saver.jobs import Job, Listing
+from dramaturg.stores.saver.rewriting import Rewriter
 from dramaturg.stores.saver.serde import StrictSerializer
 from dramaturg.stores.saver.steps import Step
 
@@ -184,6 +186,20 @@ class ConversationSaver(BaseCheckpointSaver[Any]):
         """
         wanted = text(checkpoint_id, "checkpoint_id")
         await self._write(partial(saver_pruning.erase, thread_id=thread(thread_id), checkpoint_id=wanted))
+
+    async def arewrite(self, thread_id: str, new: Rewriter) -> int:
+        """Put other values into the checkpoints of a thread, so that no byte of what they held stays in the file.
+
+        Each keeps its id, its place and its parent. What `new` is asked, it is asked in the thread of the file.
+
+        Returns:
+            How many were changed.
+
+        Raises:
+            ValueError: a value could not be read back.
+        """
+        job = partial(saver_rewriting.rewrite, serializer=self.serde, thread_id=thread(thread_id), new=new)
+        return await self._write(job)
 
     async def athreads(self) -> builtins.list[str]:
         """Return the ids of all conversations, the one that was written last first."""

@@ -68,6 +68,10 @@ class LastRead(Generic[T]):
         """What was read last of a line."""
         return self._lines[line][0] if line in self._lines else None
 
+    def drop(self, line: int) -> None:
+        """Keep nothing of a line."""
+        self._bytes -= self._lines.pop(line, (None, 0))[1]
+
     def keep(self, line: int, found: T, size: int) -> None:
         """Keep what was read of a line, in the place of what was before; what was not read for longest goes."""
         self._bytes += size - self._lines.pop(line, (None, 0))[1]

@@ -1,7 +1,7 @@
 """A conversation as its turns: what was said at each step of a branch, and where a message was said."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
@@ -84,11 +84,25 @@ def all_steps(connection: sqlite3.Connection, serializer: StrictSerializer, thre
     links = [link_of(row) for row in connection.execute(_ALL, (line.key,)).fetchall()]
     known = {link.key: link for link in links}
     parents = {link.key: known.get(link.parent) for link in links if link.parent is not None}
-    if any(parent is None or parent.sequence >= known[key].sequence for key, parent in parents.items()):
+    if None in parents.values():
         raise Unreadable("lacks a checkpoint that another one continues")
+    _require_ends({key: parent.key for key, parent in parents.items() if parent})
     spoken = saver_entries.load(connection, serializer, line.key, (key for link in links for key in link.new))
     before = {key: parent.checkpoint_id for key, parent in parents.items() if parent}
     return [Step(one.checkpoint_id, before.get(one.key), tuple(spoken[key] for key in one.new)) for one in links]
+
+
+def _require_ends(parents: Mapping[int, int]) -> None:
+    """Refuse what goes back without an end; the order of writing doesn't tell: a head may be of before its children."""
+    ending = set[int]()
+    for key in parents:
+        chain, at = dict[int, None](), key
+        while at in parents and at not in ending:
+            if at in chain:
+                raise Unreadable("holds a conversation that continues itself")
+            chain[at] = None
+            at = parents[at]
+        ending.update(chain)
 
 
 def said(connection: sqlite3.Connection, thread_id: str, message_id: str) -> list[str]:

@@ -443,6 +443,17 @@ async def test_a_message_is_asked_again_with_all_that_it_holds(talk: Conversatio
     assert (await talk.values())["messages"][0].content == content
 
 
+@each_saver
+async def test_what_was_asked_again_is_deleted_and_the_branches_can_be_read(talk: Conversation) -> None:
+    """The checkpoint before it is the head again, and was written before that of the other branch."""
+    for text in ("one", "two"):
+        await talk.take_turn(text)
+    await talk.regenerate()
+    await talk.delete((await talk.history())[1].id)
+    assert await questions(talk) == ["one"]
+    assert ["one", "two"] in [[turn.question for turn in branch] for branch in await talk.branches()]
+
+
 async def test_a_turn_of_another_branch_is_deleted_without_leaving_this_one(talk: Conversation) -> None:
     await talk.take_turn("one")
     old = (await talk.history())[0]

@@ -507,7 +507,7 @@ async def test_a_conversation_of_the_library_has_a_store_beside_its_file(tmp_pat
         assert talk.store.path == files / f"{talk.context.role}.memories.sqlite"
         await talk.delete((await talk.history())[0].id)
         await talk.erase()
-    assert not list(files.glob("*.memories.sqlite"))
+        assert await talk.store.asearch(()) == []
     async with open_conversation("vanilla", role_context(folder, "vanilla")) as talk:
         assert isinstance(talk.store, InMemoryStore)
 
