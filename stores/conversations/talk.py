@@ -236,13 +236,15 @@ class TalkRecords:
 
     async def forget(self, ids: Iterable[str]) -> None:
         """Forget what was said in records; what was said after them still has its place."""
-        await self.save([one.forgotten for one in await self.get(ids)])
-        await self._note_change()
+        if kept := await self.get(ids):
+            await self.save([one.forgotten for one in kept])
+            await self._note_change()
 
     async def pin(self, ids: Iterable[str], *, pinned: bool) -> None:
         """Have records come back whatever is asked, or no more."""
-        await self.save([one.model_copy(update={"pinned": pinned}) for one in await self.get(ids)])
-        await self._note_change()
+        if kept := await self.get(ids):
+            await self.save([one.model_copy(update={"pinned": pinned}) for one in kept])
+            await self._note_change()
 
     async def get(self, ids: Iterable[str]) -> list[TalkRecord]:
         """The records with these ids; those that are gone or damaged are left out."""
