@@ -33,7 +33,7 @@ class Listener:
     def __call__(self, messages: list[BaseMessage]) -> str | Exception:
         if self.down:
             return ModelUnavailable("The model is not there.")
-        self.recalled = fenced("said", said(messages))
+        self.recalled = fenced("recalled", said(messages))
         self.replies += 1
         return f"Reply {self.replies}."
 
