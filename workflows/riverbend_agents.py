@@ -161,6 +161,7 @@ async def question_for(context: RiverbendContext, scenario: Scenario, state: Age
         approval="nobody",
         turn_deadline=86_400,  # agents wait for one another: what bounds them is the deadline of each question
         kept_episodes=0,
+        talk_tokens=0,
         reply_tokens=context.action_tokens,
     )
     role = (await run_of(own)).role

@@ -33,7 +33,7 @@ from dramaturg.nodes.run import RoleContext, run_of, settings, turns
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import Flow, flow
 
-ALONE = {"approval": "nobody", "conversation_memories": 0, "kept_episodes": 0}
+ALONE = {"approval": "nobody", "conversation_memories": 0, "kept_episodes": 0, "talk_tokens": 0}
 """Settings of some methods, without which an item waits for a person, or remembers another one."""
 KEPT = ("messages", "evidence", "usage")
 

@@ -214,7 +214,7 @@ def test_undo_does_not_say_that_it_went_back_when_it_did_not(run: Command) -> No
     run(*INDEX)
     first = served(run, *settings)
     run("unmerge", "ada", "Tom", *settings)
-    code, out, _ = run("undo", "ada", *settings, "--set", "neighbours=1")
+    code, out, _ = run("undo", "ada", *settings[:-1], "neighbours=1")
     now = served(run, *settings)
     assert (code, now != first) == (0, True)
     words = " ".join(out.split())

@@ -73,14 +73,15 @@ def written(spans: list[ReadableSpan]) -> str:
 def test_a_span_for_each_graph_node_and_question(tmp_path: Path, seen: Seen) -> None:
     usage = ask(tmp_path)["usage"]
     spans = seen()
-    before = {"read_turn", "check_index", "amadeus_index", "make_self_contained", "retrieve", "begin_selection"}
+    before = {"read_turn", "recall_talk", "check_index", "amadeus_index"}
+    before |= {"make_self_contained", "retrieve", "begin_selection"}
     assert tree(spans) == {
         "": {"amadeus"},
-        "amadeus": {*before, "judge", "extract_attributes", "draft", "speak"},
+        "amadeus": {*before, "judge", "extract_attributes", "draft", "speak", "keep_talk"},
         "amadeus_index": {"recheck_index", "split_persona", "embed_passages", "publish_index"},
         **{node: {"chat"} for node in ("judge", "extract_attributes", "draft")},
     }
-    assert len(spans) == 15 + sum(one["calls"] for one in usage.values())
+    assert len(spans) == 17 + sum(one["calls"] for one in usage.values())
     questions = [dict(span.attributes or {}) for span in spans if span.name == "chat"]
     assert {one.get("dramaturg.question") for one in questions} == {"decide", "extract", None}
     assert sum(one["gen_ai.usage.input_tokens"] for one in questions) == sum(
