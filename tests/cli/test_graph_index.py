@@ -222,7 +222,7 @@ def test_undo_does_not_say_that_it_went_back_when_it_did_not(run: Command) -> No
     assert "made with other settings" in words
     assert first[:8] in words
     assert now[:8] in words
-    found = json.loads(run("undo", "ada", *settings, "--set", "neighbours=1", "--json")[1])
+    found = json.loads(run("undo", "ada", *settings[:-1], "neighbours=1", "--json")[1])
     assert found["version"] == served(run, *settings)
 
 
