@@ -34,7 +34,7 @@ from dramaturg.models.environment import environment
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
-from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
+from dramaturg.stores.conversations.talk import Line, Note, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.rewriting import rewrite_elsewhere
 
@@ -271,9 +271,31 @@ class Conversation:
         shown = [as_record(turn) for turn in turns if turn.id not in known and turn.reply is not None]
         return sorted([*(one for one in kept if not one.is_forgotten), *shown], key=lambda one: one.at)
 
-    async def to_forget(self, ids: Iterable[str] = (), phrase: str = "") -> list[TalkRecord]:
+    async def pin(self, ids: Iterable[str], *, pinned: bool = True) -> None:
+        """Have what was said come back whatever is asked, or no more; of what nothing is kept, nothing happens."""
+        if stored := self._stored:
+            await stored.records.pin(ids, pinned=pinned)
+
+    async def notes(self) -> list[Note]:
+        """The user's notes, which the role is shown whatever is said, the oldest first."""
+        return await self._stored.records.notes() if self._stored else []
+
+    async def note(self, text: str) -> Note:
+        """Have the role keep something in mind, on all branches.
+
+        Raises:
+            ValueError: nothing of this conversation comes back, or there can be no such note.
+        """
+        if (records := self.talk_records) is None:
+            raise ValueError("Nothing of this conversation comes back: set talk_tokens, and keep it in a store.")
+        async with self.turn():
+            return await records.add_note(text)
+
+    async def to_forget(self, ids: Iterable[str] = (), phrase: str = "") -> Forgotten:
         """What `forget` would forget."""
-        return going(await self.remembered(), ids, phrase)
+        meant, words = set(ids), Words([], [phrase])
+        notes = [one for one in await self.notes() if one.id in meant or words.are_in(one.text)]
+        return Forgotten(going(await self.remembered(), meant, phrase), notes)
 
     async def forget(self, ids: Iterable[str] = (), phrase: str = "") -> Forgotten:
         """Forget for good what was said: afterwards it is in no state, no memory and no file of this conversation.
@@ -284,8 +306,8 @@ class Conversation:
         brings it back by sending it again.
 
         Args:
-            ids: of what is meant, as `remembered` gives them.
-            phrase: what holds it is meant, too, and no text is left that does.
+            ids: of what is meant, as `remembered` and `notes` give them.
+            phrase: what holds it is meant, too, and nothing that came of it is left that does.
 
         Raises:
             ValueError: the saver has no way to it, or the turns are taken on a server, which keeps them.
@@ -298,12 +320,17 @@ class Conversation:
         async with self.turn():
             await self._settle(await self.thread.unfinished())
             gone, stored = await self.to_forget(ids, phrase), self._stored
-            if not gone:
-                return Forgotten([], 0, 0)
-            lines = [line for one in gone for line in one.said]
+            if stored and gone.notes:
+                await stored.records.drop_notes(one.id for one in gone.notes)
+            if not gone.said and not gone.notes:
+                return gone
+            lines = [line for one in gone.said for line in one.said]
+            lines += [Line(id=one.id, who="human", text=one.text) for one in gone.notes]
             messages, words = {line.id for line in lines}, Words(lines, [phrase])
             memories = of_turns(messages, await stored.memories.ids()) if stored else set()
-            forgetting = Forgetting(await all_steps(self.saver, self.thread.name), messages, words, memories)
+            forgetting = Forgetting(
+                await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
+            )
             if isinstance(self.saver, ConversationSaver):
                 states = await self.saver.arewrite(self.thread.name, forgetting)
             else:
@@ -312,8 +339,8 @@ class Conversation:
             if stored:
                 await stored.memories.drop(memories)
                 # Last: killed before, it is known still what is to be forgotten.
-                await stored.records.forget(one.id for one in gone)
-            return Forgotten(gone, states, forgetting.summaries)
+                await stored.records.forget(one.id for one in gone.said)
+            return gone._replace(states=states, summaries=forgetting.summaries)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
         """The state after a turn, or now."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from dramaturg.conversations.turns import Turn, time_of
 from dramaturg.nodes.talk.index import words_of
-from dramaturg.stores.conversations.talk import Line, TalkRecord
+from dramaturg.stores.conversations.talk import Line, Note, TalkRecord
 from dramaturg.stores.saver.rewriting import parents_first
 from dramaturg.stores.saver.steps import Step
 
@@ -97,9 +97,10 @@ class Forgotten(NamedTuple):
     """What was forgotten."""
 
     said: list[TalkRecord]
-    states: int
+    notes: list[Note]
+    states: int = 0
     """How many states of the conversation are others now."""
-    summaries: int
+    summaries: int = 0
     """How many of them had a summary of what was said before the window, and have none."""
 
 
@@ -133,10 +134,20 @@ class Forgetting:
         messages: the ids of what is forgotten.
         words: of what is forgotten.
         others: more ids that go, such as those of memories.
+        everywhere: whether it may be quoted in states that it has not led to, as a note is.
     """
 
-    def __init__(self, steps: Mapping[str, Step], messages: set[str], words: Words, others: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        steps: Mapping[str, Step],
+        messages: set[str],
+        words: Words,
+        others: Iterable[str] = (),
+        *,
+        everywhere: bool = False,
+    ) -> None:
         self.messages = set(messages)
+        self._everywhere = everywhere
         self.words = words
         self.summaries = 0
         """How many summaries were emptied: what has left the window is told in them in other words."""
@@ -173,8 +184,8 @@ class Forgetting:
         """The values that a checkpoint is to have; None: as they are."""
         own, old = saved.config["configurable"], saved.checkpoint["channel_values"]
         plan = self._plans.get(saved.checkpoint["id"]) if own["checkpoint_ns"] == "" else None
-        if plan is None:
-            new = self.without(old)
+        if plan is None or (self._everywhere and not plan.unsaid):
+            new = {name: self.without(value) for name, value in old.items()}
         elif plan.reverted:
             of_run = {name: self.without(value) for name, value in old.items() if is_of_run(name)}
             new = of_run | {name: value for name, value in self._new[plan.base].items() if not is_of_run(name)}

@@ -64,6 +64,8 @@ class TalkIndex:
 
     def __init__(self) -> None:
         self.records: list[TalkRecord] = []
+        self.pinned: list[int] = []
+        """The places of those that come back whatever is asked."""
         self.embedding = ""
         self._passages: list[str] = []
         self._count = Counter[str]()
@@ -93,6 +95,8 @@ class TalkIndex:
             for record in records:
                 place = len(self.records)
                 self.records.append(record)
+                if record.pinned:
+                    self.pinned.append(place)
                 passages = passages_in(record)
                 for passage in passages:
                     self._passages.append(passage)

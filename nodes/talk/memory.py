@@ -36,7 +36,7 @@ from dramaturg.nodes.turn import (
     stranger_name,
     talk_records,
 )
-from dramaturg.stores.conversations.talk import Line, Talk, TalkRecord, TalkRecords, TalksOf
+from dramaturg.stores.conversations.talk import Line, Note, Talk, TalkRecord, TalkRecords, TalksOf
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -82,8 +82,9 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     run = await open_run(runtime, SummarySettings)
     kept = talk_records(runtime, run.settings)
     parts = await told_before(kept, state, runtime, run.settings) if kept else []
+    notes = notes_with_room(await kept.notes(), run) if kept else []
     if not parts:
-        return {"recalled_talk": []}
+        return {"recalled_talk": notes, **({"evidence": {"talk": list(map(dict, notes))}} if notes else {})}
     words, evidence, vector = asked_for(state), dict[str, Any](), None
     try:
         model = await run.embedder()
@@ -92,7 +93,8 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     except (ModelError, WeightsError, ValueError) as error:
         evidence["talk_error"] = str(error)
     found = [await asyncio.to_thread(one.index.nearest, words, vector, one.until, MOST) for one in parts]
-    shown, now = with_room(parts, found, words, run), datetime.now(UTC)
+    left = run.settings.talk_tokens * BYTES - sum(size_of(one["text"]) for one in notes)
+    shown, now = with_room(parts, found, words, run, left), datetime.now(UTC)
     recalled: list[RecalledTalk] = [
         {
             "when": when(one, now, run),
@@ -104,7 +106,7 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         for one in shown
     ]
     runtime.stream_writer({"event": "recalled talk", "exchanges": len(recalled)})
-    evidence["talk"] = [
+    how = [
         {
             **told,
             "by_meaning": one.found.by_meaning if one.found else None,
@@ -112,7 +114,8 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         }
         for told, one in zip(recalled, shown, strict=True)
     ]
-    return {"recalled_talk": recalled, "evidence": evidence}
+    evidence["talk"] = [*notes, *how]
+    return {"recalled_talk": [*notes, *recalled], "evidence": evidence}
 
 
 @needs(messages="read_turn")
@@ -200,29 +203,39 @@ def asked_for(state: Mapping[str, Any]) -> str:
     return "\n".join([*before, question]) if before and refers_back(question) else question
 
 
+def notes_with_room(notes: Sequence[Note], run: Run[SummarySettings]) -> list[RecalledTalk]:
+    """The user's notes that there is room for, the latest first; they stand before what comes back, in their order."""
+    (only,) = run.prompt("kept_in_mind").messages()
+    left, shown = run.settings.talk_tokens * BYTES, list[RecalledTalk]()
+    for place, note in enumerate(reversed(notes), 2):
+        if (left := left - size_of(note.text)) < 0:
+            break
+        shown.append({"when": only.text.strip(), "text": note.text, "turn": note.id, "place": -place, "talk": ""})
+    return shown[::-1]
+
+
 def with_room(
-    parts: Sequence[Told], found: Sequence[Sequence[Found]], words: str, run: Run[SummarySettings]
+    parts: Sequence[Told], found: Sequence[Sequence[Found]], words: str, run: Run[SummarySettings], left: int
 ) -> list[Shown]:
-    """What there is room for, in the order in which it was said: what was found, best first, then what is around it."""
-    left, chosen = run.settings.talk_tokens * BYTES, dict[tuple[int, int], Shown]()
+    """What there is room for, in the order in which it was said: what was pinned, what was found, what is around it."""
+    chosen = dict[tuple[int, int], Shown]()
     hits = [(number, one) for row in zip_longest(*found) for number, one in enumerate(row) if one is not None]
+    known = {(number, one.at): one for number, one in hits}
+    pinned = [(number, at) for number, one in enumerate(parts) for at in one.index.pinned]
     around = [(number, at) for number, one in hits for at in (one.at - 1, one.at + 1)]
     later = {
         number: later_of(part, [one.at for row, one in hits if row == number]) for number, part in enumerate(parts)
     }
     stranger = stranger_name(run)
-    wanted = [
-        (number, at, one if at == one.at else None)
-        for number, one in hits
-        for at in (one.at, *later[number].get(one.at, ()))
-    ]
-    for number, at, hit in [*wanted, *((*place, None) for place in around)]:
-        records = parts[number].index.records
+    wanted = [(number, at) for number, one in hits for at in (one.at, *later[number].get(one.at, ()))]
+    for number, at in [*pinned, *wanted, *around]:
+        records, hit = parts[number].index.records, known.get((number, at))
         if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
             continue
         kept = parts[number].kept
         talk = "" if "" in kept else kept[records[at].id].thread
-        text = "\n".join(line_text(line, words, run.role, stranger, hit is not None) for line in records[at].said)
+        known_well = hit is not None or records[at].pinned
+        text = "\n".join(line_text(line, words, run.role, stranger, known_well) for line in records[at].said)
         if (size := size_of(text)) <= left:
             chosen[number, at] = Shown(records[at], text, hit, talk)
             left -= size

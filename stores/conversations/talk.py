@@ -27,6 +27,8 @@ ROOT, HEADS = "dramaturg_talks", "dramaturg_talks_of"
 CHANGED = "changed"  # the key of what says how often a talk's past was changed
 DIGITS = 32
 MOST_KEPT = 50_000  # records that stay in the process
+NOTES = "notes"  # the key of the user's notes
+MOST_NOTES, LONGEST_NOTE = 50, 500  # how many of them, and characters of one
 MOST_SHOWN = 1000  # records among which what a window shows is looked for
 
 
@@ -102,6 +104,16 @@ class TalkRecord(BaseModel):
         small = np.rint(rows / np.where(largest > 0, largest, 1) * 127).astype(np.int8)
         vectors = base64.b64encode(small.tobytes()).decode()
         return self.model_copy(update={"embedding": embedding, "vectors": vectors, "dimension": rows.shape[1]})
+
+
+class Note(BaseModel):
+    """What the user wants the role to keep in mind, whatever is said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    text: str
+    at: AwareDatetime
 
 
 class Talk:
@@ -246,6 +258,41 @@ class TalkRecords:
             await self.save([one.model_copy(update={"pinned": pinned}) for one in kept])
             await self._note_change()
 
+    async def notes(self) -> list[Note]:
+        """The user's notes, the oldest first; they are of all branches."""
+        item = await self.store.aget(self.namespace, NOTES)
+        kept = item.value.get("notes") if item else []
+        if not item or item.value.get("checksum") != self._checksum(kept):
+            return []
+        return [Note.model_validate(one) for one in kept]
+
+    async def add_note(self, text: str) -> Note:
+        """Keep a note.
+
+        Raises:
+            ValueError: it has no text, or is too long, or there are as many as can be.
+        """
+        text, notes = " ".join(text.replace("\0", "").encode(errors="replace").decode().split()), await self.notes()
+        if not text or len(text) > LONGEST_NOTE:
+            raise ValueError(f"A note has up to {LONGEST_NOTE} characters, and one at least: this one has {len(text)}.")
+        if len(notes) >= MOST_NOTES:
+            raise ValueError(f"There are {MOST_NOTES} notes already: forget one of them first.")
+        note = Note(id=sha256(text.encode())[:DIGITS], text=text, at=datetime.now(UTC))
+        await self._save_notes([*(one for one in notes if one.id != note.id), note])
+        return note
+
+    async def drop_notes(self, ids: Iterable[str]) -> None:
+        """Forget notes."""
+        gone, notes = set(ids), await self.notes()
+        left = [one for one in notes if one.id not in gone]
+        if left != notes:
+            await self._save_notes(left)
+
+    async def _save_notes(self, notes: Sequence[Note]) -> None:
+        kept = [one.model_dump(mode="json") for one in notes]
+        value = {"notes": kept, "checksum": self._checksum(kept)} if kept else None
+        await self.store.abatch([PutOp(self.namespace, NOTES, value, index=False)])
+
     async def get(self, ids: Iterable[str]) -> list[TalkRecord]:
         """The records with these ids; those that are gone or damaged are left out."""
         return [record for item in await self._got(ids) if (record := self._read(item))]
@@ -275,8 +322,11 @@ class TalkRecords:
         return not (led[-1].parent if led else head)
 
     async def drop_all(self) -> None:
-        """Forget all that was said, readable or not."""
-        await self._drop([item.key async for item in self._items()])
+        """Forget all that was said, readable or not, and that somebody has said it."""
+        keys = {item.key async for item in self._items()}
+        heads = [one async for one in self._items((HEADS,)) if one.value.get("thread") == self.thread]
+        await self.store.abatch([PutOp(one.namespace, one.key, None) for one in heads if one.value.get("head") in keys])
+        await self._drop(keys)
         with _lock:
             _talks.get(self.store, OrderedDict()).pop(self.namespace, None)
 
@@ -306,9 +356,9 @@ class TalkRecords:
             found += [item for item in await self.store.abatch(reads) if isinstance(item, Item)]
         return found
 
-    async def _items(self) -> Any:
+    async def _items(self, prefix: tuple[str, ...] = ()) -> Any:
         begun = 0
-        while page := await self.store.asearch(self.namespace, limit=PAGE, offset=begun):
+        while page := await self.store.asearch(prefix or self.namespace, limit=PAGE, offset=begun):
             for item in page:
                 yield item
             begun += len(page)
@@ -320,7 +370,7 @@ class TalkRecords:
     def _read(self, item: Item) -> TalkRecord | None:
         """The record of an item, if it is of this conversation and as it was written."""
         kept = {name: value for name, value in item.value.items() if name != "checksum"}
-        if item.key == CHANGED or item.value.get("checksum") != self._checksum(kept):
+        if item.key in (CHANGED, NOTES) or item.value.get("checksum") != self._checksum(kept):
             return None
         try:
             return TalkRecord.model_validate(kept)

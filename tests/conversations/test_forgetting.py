@@ -234,8 +234,8 @@ async def test_nothing_that_is_meant_leaves_all_as_it_was(saver: Any, tmp_path: 
     talk = kept_talk(tmp_path, saver, InMemoryStore())
     await talk.take_turn("one")
     before = await everything(talk)
-    assert await talk.forget(["no such id"]) == ([], 0, 0)
-    assert await talk.forget(phrase="never said") == ([], 0, 0)
+    assert await talk.forget(["no such id"]) == ([], [], 0, 0)
+    assert await talk.forget(phrase="never said") == ([], [], 0, 0)
     assert await everything(talk) == before
 
 
@@ -301,6 +301,20 @@ async def test_what_a_client_keeps_is_forgotten_here(saver: Any, tmp_path: Path)
     assert len(gone.said) == 1
     assert CODE not in await everything(talk)
     assert [turn.question for turn in await talk.history()] == [*small_talk(9), "And now?"]
+
+
+async def test_a_note_is_forgotten_wherever_it_was_shown(saver: Any, tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    note, other = await talk.note(f"The code is {CODE}."), await talk.note("I am called Tom.")
+    for text in ("one", "two"):
+        await talk.take_turn(text)
+    assert CODE in await everything(talk)
+    gone = await talk.forget([note.id])
+    assert (gone.said, gone.notes) == ([], [note])
+    assert CODE not in await everything(talk)
+    assert await talk.notes() == [other]
+    assert [turn.question for turn in await talk.history()] == ["one", "two"]
+    assert (await talk.forget(phrase="called tom")).notes == [other]
 
 
 # Words, and states of any form

@@ -293,3 +293,69 @@ async def test_what_leads_to_a_turn_that_is_left_stays_and_no_more(
             found = await kept.branch(ids[end])
             assert [one.id for one in found] == [ids[at] for at in paths[end]]
             assert await kept.is_whole(ids[end])
+
+
+# Notes, and what is pinned
+
+
+async def test_a_note_is_shown_whatever_is_said_from_the_first_turn_on(saver: Any, tmp_path: Path) -> None:
+    listener = Listener()
+    talk = kept_talk(tmp_path, saver, InMemoryStore(), listener=listener)
+    await talk.note("I cannot eat  nuts.")
+    await talk.note("I am called Tom.")
+    for text in small_talk(6):
+        output = await talk.take_turn(text)
+        assert "[to be kept in mind, as the user has asked]\nI cannot eat nuts.\nI am called Tom." in listener.recalled
+    assert [one["text"] for one in output["evidence"]["talk"]][:2] == ["I cannot eat nuts.", "I am called Tom."]
+    await talk.edit((await talk.history())[0].id, "another branch")
+    assert "I cannot eat nuts." in listener.recalled
+    await talk.erase()
+    assert await talk.notes() == []
+
+
+async def test_where_notes_have_no_room_the_latest_are_shown_and_the_rest_of_it_is_for_the_talk(tmp_path: Path) -> None:
+    listener = Listener()
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), listener=listener, talk_tokens=60)
+    for text in ("A" * 150, "B" * 150, "C" * 150):
+        await talk.note(text)
+    await talk.take_turn("one")
+    assert "A" * 150 not in listener.recalled
+    assert "C" * 150 in listener.recalled
+    with pytest.raises(ValueError, match="up to 500 characters"):
+        await talk.note("x" * 501)
+    with pytest.raises(ValueError, match="one at least"):
+        await talk.note(" \0 ")
+    for number in range(47):
+        await talk.note(f"note {number}")
+    with pytest.raises(ValueError, match="50 notes already"):
+        await talk.note("one too many")
+
+
+async def test_what_is_pinned_comes_back_whatever_is_asked(tmp_path: Path) -> None:
+    listener = Listener()
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), listener=listener, talk_tokens=100)
+    for text in [TOLD, *small_talk(30)]:
+        await talk.take_turn(text)
+    await talk.take_turn("What about rain, supper, ferries and nets?")
+    assert TOLD not in listener.recalled
+    told = next(one for one in await talk.remembered() if one.said[0].text == TOLD)
+    await talk.pin([told.id])
+    await talk.take_turn("What about rain, supper, ferries and nets?")
+    assert TOLD in listener.recalled
+    assert listener.recalled.count(TOLD) == 1
+    await talk.pin([told.id], pinned=False)
+    await talk.take_turn("What about rain, supper, ferries and nets?")
+    assert TOLD not in listener.recalled
+
+
+async def test_a_talk_that_is_erased_comes_back_in_no_other(tmp_path: Path) -> None:
+    listener, saver, store = Listener(), InMemorySaver(), InMemoryStore()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    other = kept_talk(tmp_path, saver, store, "dinner", listener=listener, known_as="tom")
+    await talk.take_turn(TOLD)
+    await other.take_turn(ASKED)
+    assert TOLD in listener.recalled
+    await talk.erase()
+    assert "tea" not in {item.value.get("thread") for item in await store.asearch(())}
+    await other.take_turn(ASKED)
+    assert TOLD not in listener.recalled
