@@ -14,7 +14,7 @@ from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore
 
 from dramaturg.conversations.alignment import Exchange, Place, place_of
-from dramaturg.conversations.forgetting import Forgetting, Forgotten, Words, as_record, going
+from dramaturg.conversations.forgetting import Forgetting, Forgotten, Words, as_record, going, is_meant
 from dramaturg.conversations.thread import Show, Thread
 from dramaturg.conversations.turn_lock import lock_file, turn_lock
 from dramaturg.conversations.turns import (
@@ -33,7 +33,7 @@ from dramaturg.models.answer_cache import ANSWERS, forget_answers
 from dramaturg.models.environment import environment
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
-from dramaturg.stores.conversations.memories import ConversationMemories, of_turns
+from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, of_turns
 from dramaturg.stores.conversations.talk import Line, Note, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.rewriting import rewrite_elsewhere
@@ -271,10 +271,30 @@ class Conversation:
         shown = [as_record(turn) for turn in turns if turn.id not in known and turn.reply is not None]
         return sorted([*(one for one in kept if not one.is_forgotten), *shown], key=lambda one: one.at)
 
-    async def pin(self, ids: Iterable[str], *, pinned: bool = True) -> None:
-        """Have what was said come back whatever is asked, or no more; of what nothing is kept, nothing happens."""
-        if stored := self._stored:
-            await stored.records.pin(ids, pinned=pinned)
+    async def memories(self) -> list[ConversationMemory]:
+        """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
+        return await self._stored.memories.all() if self._stored else []
+
+    async def pin(self, ids: Iterable[str], *, pinned: bool = True) -> int:
+        """Have what was said come back whatever is asked, or no more.
+
+        Args:
+            ids: of what is meant, of its messages, or of what Emotional RAG has made of it.
+            pinned: whether it is to.
+
+        Returns:
+            How much is kept of that; nothing, where it cannot come back.
+        """
+        if (stored := self._stored) is None:
+            return 0
+        async with self.turn():
+            meant = set(ids)
+            said = [one for one in await stored.records.all() if not one.is_forgotten and is_meant(one, meant)]
+            made = [one for one in await stored.memories.all() if {one.id, one.turn} & meant]
+            await stored.records.pin((one.id for one in said), pinned=pinned)
+            for one in made:
+                await stored.memories.save(one.model_copy(update={"pinned": pinned}))
+            return len(said) + len(made)
 
     async def notes(self) -> list[Note]:
         """The user's notes, which the role is shown whatever is said, the oldest first."""
@@ -295,7 +315,13 @@ class Conversation:
         """What `forget` would forget."""
         meant, words = set(ids), Words([], [phrase])
         notes = [one for one in await self.notes() if one.id in meant or words.are_in(one.text)]
-        return Forgotten(going(await self.remembered(), meant, phrase), notes)
+        made = [
+            one
+            for one in await self.memories()
+            if {one.id, one.turn} & meant or words.are_in(one.question) or words.are_in(one.answer)
+        ]
+        meant |= {one.turn for one in made}
+        return Forgotten(going(await self.remembered(), meant, phrase), notes, made)
 
     async def forget(self, ids: Iterable[str] = (), phrase: str = "") -> Forgotten:
         """Forget for good what was said: afterwards it is in no state, no memory and no file of this conversation.
@@ -306,7 +332,7 @@ class Conversation:
         brings it back by sending it again.
 
         Args:
-            ids: of what is meant, as `remembered` and `notes` give them.
+            ids: of what is meant, as `remembered`, `memories` and `notes` give them, or of its messages.
             phrase: what holds it is meant, too, and nothing that came of it is left that does.
 
         Raises:
@@ -320,8 +346,9 @@ class Conversation:
         async with self.turn():
             await self._settle(await self.thread.unfinished())
             gone, stored = await self.to_forget(ids, phrase), self._stored
-            if stored and gone.notes:
+            if stored:
                 await stored.records.drop_notes(one.id for one in gone.notes)
+                await stored.memories.drop(one.id for one in gone.made)
             if not gone.said and not gone.notes:
                 return gone
             lines = [line for one in gone.said for line in one.said]

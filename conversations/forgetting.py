@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from dramaturg.conversations.turns import Turn, time_of
 from dramaturg.nodes.talk.index import words_of
+from dramaturg.stores.conversations.memories import ConversationMemory
 from dramaturg.stores.conversations.talk import Line, Note, TalkRecord
 from dramaturg.stores.saver.rewriting import parents_first
 from dramaturg.stores.saver.steps import Step
@@ -76,11 +77,11 @@ def going(said: Sequence[TalkRecord], ids: Iterable[str], phrase: str) -> list[T
 
     Args:
         said: all of it, on all branches.
-        ids: of what is meant.
+        ids: of what is meant, or of its messages.
         phrase: what is meant is what holds it, whatever the case, the spaces and the punctuation; empty: nothing.
     """
     meant, words = set(ids), Words([], [phrase])
-    chosen = [one for one in said if one.id in meant or any(words.are_in(line.text) for line in one.said)]
+    chosen = [one for one in said if is_meant(one, meant) or any(words.are_in(line.text) for line in one.said)]
     asked = {tuple(words_of(line.text)) for one in chosen for line in one.said if line.who == "human"}
     repeated = Words([], [" ".join(one) for one in asked if len(one) > LEAST])
     again = {(one.parent, one.said[0].text) for one in chosen if one.said[0].who == "human"}
@@ -93,11 +94,18 @@ def going(said: Sequence[TalkRecord], ids: Iterable[str], phrase: str) -> list[T
     ]
 
 
+def is_meant(record: TalkRecord, ids: set[str]) -> bool:
+    """Whether a record, or a message in it, has one of these ids."""
+    return record.id in ids or any(line.id in ids for line in record.said)
+
+
 class Forgotten(NamedTuple):
     """What was forgotten."""
 
     said: list[TalkRecord]
     notes: list[Note]
+    made: list[ConversationMemory]
+    """What Emotional RAG has made of it."""
     states: int = 0
     """How many states of the conversation are others now."""
     summaries: int = 0

@@ -17,7 +17,6 @@ from dramaturg.conversations.conversation import PATIENCE, Conversation
 from dramaturg.conversations.turn_lock import in_database
 from dramaturg.nodes.run import RoleContext, library_of, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
-from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.files import close_to_others, make_folder
 from dramaturg.stores.library import find_card, library_at
 from dramaturg.stores.library_folder import Library
@@ -131,14 +130,6 @@ def spoken_with(library: Library) -> list[str]:
 
 def _file_of(role: str, library: Path) -> Path:
     return library / ".conversations" / f"{role}.sqlite"
-
-
-@asynccontextmanager
-async def memories_of_thread(context: RoleContext, thread: str) -> AsyncIterator[ConversationMemories]:
-    """Open the memories that a conversation of the library made of its turns."""
-    role = (await run_of(context)).role
-    async with kept_with(role) as kept:
-        yield ConversationMemories(kept.store, role.id, kept.prefix + thread)
 
 
 @asynccontextmanager

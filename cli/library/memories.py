@@ -1,7 +1,8 @@
 """`dramaturg memories`: what a role remembers, listed, filtered, edited, pinned and removed."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
@@ -12,6 +13,14 @@ from rich.text import Text
 from dramaturg.cli.drawing.wheel import strongest
 from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.library.memory_drafts import decide, make_draft, show_draft
+from dramaturg.cli.library.thread_memories import (
+    Listed,
+    forgotten_line,
+    ids_of,
+    listed_in,
+    pinned_in,
+    texts_of,
+)
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
@@ -24,12 +33,13 @@ from dramaturg.cli.options import (
     shelf_of,
 )
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
-from dramaturg.conversations.opening import memories_of_thread
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.forgetting import Forgotten
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
 from dramaturg.nodes.memories.index import memory_unit
-from dramaturg.nodes.memories.remembering import exchange_text
-from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.documents import memories as memory_files
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.documents.memory_drafts import read_memory_draft
@@ -39,18 +49,6 @@ from dramaturg.stores.index.memories import MEMORY_KIND, MemoryStore, Mood, Stor
 from dramaturg.stores.role import Role
 
 Emotion = StrEnum("Emotion", {name: name for name in EMOTIONS})  # type: ignore[misc]
-
-
-class Listed(NamedTuple):
-    """A memory as it is listed."""
-
-    memory: str
-    text: str
-    when: str | None
-    pinned: bool
-    places: tuple[str, ...]
-    emotions: Mapping[str, int] | None
-    error: str
 
 
 class KnownMemories(NamedTuple):
@@ -68,7 +66,7 @@ class KnownMemories(NamedTuple):
     def listed(self) -> list[Listed]:
         """All of them, as they are now."""
         if self.thread:
-            return asyncio.run(made_in(self.context, self.thread))
+            return asyncio.run(made_in(self))
         return listed(self.role, MEMORY_KIND)
 
 
@@ -96,13 +94,18 @@ def memories(
     unpin: Annotated[
         str | None, typer.Option(metavar="ID", help="Unpin this memory: recall it only when it fits.")
     ] = None,
-    remove: Annotated[str | None, typer.Option(metavar="ID", help="Remove this memory.")] = None,
+    remove: Annotated[
+        str | None, typer.Option(metavar="ID", help="Remove this memory; with --thread, for good.")
+    ] = None,
     edit: Annotated[
         str | None, typer.Option(metavar="ID", help="Edit this memory, with --text and optionally --question.")
     ] = None,
     text: Annotated[str, typer.Option(help="The new words of the role.")] = "",
     question: Annotated[str | None, typer.Option(help="The new question, to which the role's words reply.")] = None,
-    thread: Annotated[str, typer.Option(help="Show the memories of this conversation instead of the role's own.")] = "",
+    thread: Annotated[
+        str,
+        typer.Option(help="What was said in this conversation and is remembered, not the role's own memories."),
+    ] = "",
     draft: Annotated[
         bool, typer.Option("--draft", help="Let a model draft memories from the profile and the chronicle.")
     ] = False,
@@ -159,10 +162,13 @@ def carry_out(wish: Wish, known: KnownMemories, *, yes: bool, as_json: bool) -> 
     """Change a memory, and have what is left indexed."""
     one = chosen(wish, known)
     if wish.what == "remove" and not yes:
+        for text in asyncio.run(going_with(known, one))[1:] if known.thread else ():
+            screen.print(f"With it: {excerpt(text)}", soft_wrap=True)
         typer.confirm(f"Remove {one.memory} ({one.text[:60]!r}) of {known.whose}?", abort=True, err=True)
         one = chosen(wish._replace(memory=one.memory), known)  # the files may have changed while the question stood
+    gone: Forgotten | None = None
     if known.thread:
-        asyncio.run(change_made(known, wish, one))
+        gone = asyncio.run(change_made(known, wish, one))
     elif wish.what == "remove":
         memory_files.remove(known.role.root, one.places)
     elif wish.what == "edit":
@@ -172,11 +178,12 @@ def carry_out(wish: Wish, known: KnownMemories, *, yes: bool, as_json: bool) -> 
     left = [] if known.thread else known.listed()
     now = next((other.memory for other in left if wish.what == "edit" and one.places[0] in other.places), one.memory)
     if not as_json:  # also if it cannot be indexed now
-        screen.print(changed_line(wish.what, one, now, fades=bool(known.thread)), soft_wrap=True)
+        screen.print(changed_line(wish.what, one, now) + (forgotten_line(gone) if gone else ""), soft_wrap=True)
     reports = asyncio.run(indexed(known.context, EMOTIONAL_RAG)) if left else {}
     if as_json:
         about = {"wish": wish.what, "memory": one.memory, "now": now, "places": one.places}
-        print_json({**about, "index": for_program(reports)})
+        counts = {"said": len(gone.said), "states": gone.states, "summaries": gone.summaries} if gone else {}
+        print_json({**about, **counts, "index": for_program(reports)})
     elif reports:
         screen.print(report_lines(reports), soft_wrap=True)
 
@@ -194,16 +201,34 @@ def chosen(wish: Wish, known: KnownMemories) -> Listed:
     return found[0]
 
 
-async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> None:
-    """Change a memory that a conversation made."""
+@asynccontextmanager
+async def conversation(known: KnownMemories) -> AsyncIterator[Conversation]:
+    """Open the conversation whose memories are meant."""
+    async with open_conversation(EMOTIONAL_RAG, known.context, known.thread) as talk:
+        yield talk
+
+
+async def made_in(known: KnownMemories) -> list[Listed]:
+    """What a conversation made the role remember."""
+    async with conversation(known) as talk:
+        return await listed_in(talk)
+
+
+async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> Forgotten | None:
+    """Change what a conversation made the role remember."""
     if wish.what == "edit":
         raise ValueError("What was said in a conversation cannot be edited: --remove it, or edit the turn in the chat.")
-    async with memories_of_thread(known.context, known.thread) as kept:
+    async with conversation(known) as talk:
         if wish.what == "remove":
-            await kept.drop([one.memory])
-            return
-        for memory in (await kept.get([one.memory])).values():
-            await kept.save(memory.model_copy(update={"pinned": wish.what == "pin"}))
+            return await talk.forget(ids_of(one))
+        await pinned_in(talk, one, pinned=wish.what == "pin")
+    return None
+
+
+async def going_with(known: KnownMemories, one: Listed) -> list[str]:
+    """All that is forgotten with what is to be removed."""
+    async with conversation(known) as talk:
+        return [*texts_of(await talk.to_forget(ids_of(one)), known.role.card.name)]
 
 
 def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None:
@@ -215,12 +240,11 @@ def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None
     screen.print(memories_table(title, found) if found else f"{title}.", soft_wrap=not found)
 
 
-def changed_line(wish: str, one: Listed, now: str, *, fades: bool) -> str:
-    """What was changed; an edited memory has another id, and what a conversation made fades, pinned or not."""
+def changed_line(wish: str, one: Listed, now: str) -> str:
+    """What was changed; an edited memory has another id."""
     verb = {"pin": "Pinned", "unpin": "Unpinned", "remove": "Removed", "edit": "Changed"}[wish]
     other = "" if now == one.memory else f", now {now},"
-    until = ": it is recalled until it fades" if fades and wish == "pin" else ""
-    return f"{verb} {one.memory}{other} in {', '.join(one.places)}{until}."
+    return f"{verb} {one.memory}{other} in {', '.join(one.places)}."
 
 
 def listed(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> list[Listed]:
@@ -240,25 +264,6 @@ def moods_of(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> dict[str
     except (DamagedIndex, MissingIndex):
         return {}
     return {one.id: mood for one, mood in zip(store.memories, store.moods, strict=True)}
-
-
-async def made_in(context: RoleContext, thread: str) -> list[Listed]:
-    """The memories that a conversation made."""
-    role = (await run_of(context)).role
-    async with memories_of_thread(context, thread) as kept:
-        found = await kept.all()
-    return [
-        Listed(
-            one.id,
-            exchange_text(one.question, one.answer, one.speaker, role.card.name),
-            f"{one.created.astimezone():%Y-%m-%d %H:%M}",
-            one.pinned,
-            (f"turn {one.turn}",),
-            None if one.emotions is None else {name: felt.score for name, felt in one.emotions.items()},
-            one.error,
-        )
-        for one in found
-    ]
 
 
 def matching(

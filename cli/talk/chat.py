@@ -34,8 +34,10 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.cli.talk.chat_commands import (
     LATER,
     Change,
+    agreed,
     ask_for_approval,
     changes_in,
+    forget,
     how_to_approve,
     not_answered,
     obey,
@@ -165,6 +167,12 @@ def chat(
             runner.run(recall(talk))
             while (line := next_line()) not in {None, "/quit", "/exit"}:
                 changes = interruptible(runner, talk, obeyed(talk, line or ""))
+                if (
+                    (words := words_to_forget(line or ""))
+                    and runner.run(is_there(talk, words))
+                    and agreed("Forget it?")
+                ):
+                    interruptible(runner, talk, said_why(forget(talk, words)))
                 if changes and (numbers := ask_for_approval(changes)) is not None:
                     interruptible(runner, talk, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
             if stopping.is_asked:
@@ -206,6 +214,26 @@ async def obeyed(talk: Conversation, line: str) -> list[Change]:
         if await not_answered(talk):
             screen.print(f"The last question has no whole reply: {UNANSWERED}.", style="dim", soft_wrap=True)
         return []
+
+
+def words_to_forget(line: str) -> str:
+    """What a line asks to forget; empty: it asks for something else."""
+    name, _, rest = line.partition(" ")
+    return rest.strip() if name == "/forget" else ""
+
+
+async def is_there(talk: Conversation, words: str) -> bool:
+    """Whether anything holds words that are to be forgotten."""
+    found = await talk.to_forget(phrase=words)
+    return bool(found.said or found.notes)
+
+
+async def said_why(doing: Coroutine[Any, Any, None]) -> None:
+    """Do something, or say why it cannot be done."""
+    try:
+        await doing
+    except (ValueError, RuntimeError) as error:
+        screen.print(sentence(error), style="red", soft_wrap=True)
 
 
 async def waiting_turn(talk: Conversation) -> str | None:

@@ -148,6 +148,50 @@ async def delete(talk: Conversation, number: str) -> None:
     screen.print(f"Erased from here on: {turn.question}", style="dim")
 
 
+async def remember(talk: Conversation, text: str) -> None:
+    """Have the role keep something in mind, whatever is said."""
+    note = await talk.note(needed(text, "/remember TEXT"))
+    screen.print(f"Kept in mind: {note.text}", style="dim", soft_wrap=True)
+
+
+async def memories(talk: Conversation, _: str) -> None:
+    """List what was said and is remembered, and the notes."""
+    from dramaturg.cli.library.memories import memories_table
+    from dramaturg.cli.library.thread_memories import listed_in
+
+    found = await listed_in(talk)
+    screen.print(memories_table(f"Memories of this conversation: {len(found)}", found))
+
+
+async def show_forgettable(talk: Conversation, words: str) -> None:
+    """Show what would be forgotten for good; whether it is to be is asked where lines are read."""
+    from dramaturg.cli.library.thread_memories import texts_of
+
+    texts = list(texts_of(await talk.to_forget(phrase=needed(words, "/forget WORDS")), await speaker(talk)))
+    if not texts:
+        raise ValueError("Nothing that was said here holds these words: /memories lists all of it.")
+    screen.print("With all that came of it, on every branch:", style="bold")
+    for number, text in enumerate(texts, start=1):
+        screen.print(f"{number}. {excerpt(text)}", soft_wrap=True)
+
+
+async def forget(talk: Conversation, words: str) -> None:
+    """Forget for good what holds some words."""
+    gone = await talk.forget(phrase=words)
+    screen.print(f"Forgotten for good: {len(gone.said) + len(gone.notes)}.", style="dim")
+    if gone.summaries:
+        screen.print("The summary of what was said before may have told of it, and is empty now.", style="dim")
+
+
+def agreed(question: str) -> bool:
+    """Whether the user says yes."""
+    answers = {"y": True, "yes": True, "n": False, "no": False}
+    while (said := read(f"{question} y or n: ")) is not None:
+        if said.lower() in answers:
+            return answers[said.lower()]
+    return False
+
+
 async def retry(talk: Conversation, _: str) -> None:
     """Finish a turn that failed."""
     if changes := changes_in(await talk.waiting()):
@@ -219,6 +263,9 @@ COMMANDS: Mapping[str, Command] = {
     "/fork": Command("N", "go on after turn N; what followed stays a branch", fork),
     "/branches": Command("[N]", "list the branches, or continue branch N", branches),
     "/delete": Command("N", "erase turn N and what followed it", delete),
+    "/remember": Command("TEXT", "have the role keep TEXT in mind, whatever is said", remember),
+    "/memories": Command("", "what was said here and is remembered, with the notes", memories),
+    "/forget": Command("WORDS", "forget for good all that holds WORDS, and what came of it", show_forgettable),
     "/retry": Command("", "finish a turn that failed", retry),
     "/approve": Command("N …", "let the role become what is shown under these numbers; none: nothing of it", approve),
     "/help": Command("", "these commands", show_help),

@@ -225,3 +225,58 @@ def test_evidence_that_an_earlier_version_took_does_not_end_the_chat(
     assert code == 0
     assert "selection cannot be shown" in said
     assert "Reply 2." in said
+
+
+SISTER = "My sister Wilhelmina keeps a tortoise called Zebulon in the cellar."
+
+
+def test_what_was_said_is_listed_pinned_and_forgotten_for_good(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, "First?", SISTER, "/again", "Third?", "/remember  I am  called Tom.", "/memories")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "Kept in mind: I am called Tom." in out
+    assert "Memories of this conversation: 5" in out
+    thread = ("--thread", "default")
+    rows = json.loads(run("memories", "ada", *thread, "--json")[1])
+    assert [one["text"].split("\n")[0] for one in rows] == ["First?", SISTER, SISTER, "Third?", "I am called Tom."]
+    assert [one["pinned"] for one in rows] == [False, False, False, False, True]
+    first, *_, note = (one["memory"] for one in rows)
+    assert run("memories", "ada", *thread, "--pin", first[:8])[1].startswith(f"Pinned {first} in turn ")
+    pinned = json.loads(run("memories", "ada", *thread, "--pinned", "--json")[1])
+    assert [one["memory"] for one in pinned] == [first, note]
+    assert run("memories", "ada", *thread, "--unpin", note)[0] == 2
+    (found, _) = json.loads(run("memories", "ada", *thread, "--find", "tortoise", "--json")[1])
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
+    code, out, _ = run("memories", "ada", *thread, "--remove", found["memory"])
+    assert code == 0
+    assert "With it: My sister" in out
+    assert "1 more that say the same went with it." in out
+    assert "Zebulon" not in run("memories", "ada", *thread)[1]
+    assert run("memories", "ada", *thread, "--remove", note, "--yes")[0] == 0
+    code, out, _ = run("export", "ada")
+    assert [json.loads(line).get("question") for line in out.splitlines()] == [None, "First?", "Third?"]
+    kept = b"".join(path.read_bytes() for path in (tmp_path / ".conversations").rglob("*") if path.is_file())
+    assert b"Zebulon" not in kept
+    assert b"called Tom" not in kept
+
+
+def test_words_are_forgotten_in_a_chat_when_they_were_shown_and_agreed_to(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(monkeypatch, SISTER, "Second?", "/forget zebulon", "n", "/history", "/forget whale", "/forget")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert f"1. {SISTER}" in out
+    assert out.count("Wilhelmina") > 2
+    assert "Nothing that was said here holds these words" in out
+    assert "Something is missing: /forget WORDS" in out
+    say(monkeypatch, "/forget zebulon", "perhaps", "y", "/history")
+    code, out, _ = run("chat", "ada")
+    assert code == 0
+    assert "Forgotten for good: 1." in out
+    assert "Second?" in out[out.index("Forgotten") :]
+    assert "Wilhelmina" not in out[out.index("Forgotten") :]
+    code, out, _ = run("export", "ada")
+    assert [json.loads(line).get("question") for line in out.splitlines()] == [None, "Second?"]

@@ -234,8 +234,8 @@ async def test_nothing_that_is_meant_leaves_all_as_it_was(saver: Any, tmp_path: 
     talk = kept_talk(tmp_path, saver, InMemoryStore())
     await talk.take_turn("one")
     before = await everything(talk)
-    assert await talk.forget(["no such id"]) == ([], [], 0, 0)
-    assert await talk.forget(phrase="never said") == ([], [], 0, 0)
+    assert await talk.forget(["no such id"]) == ([], [], [], 0, 0)
+    assert await talk.forget(phrase="never said") == ([], [], [], 0, 0)
     assert await everything(talk) == before
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from dramaturg.conversations.opening import memories_of_thread, open_conversation
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.conversations.turns import Turn
 from dramaturg.workflows.methods import context_type
 
@@ -71,8 +71,8 @@ def remembered(folder: Path, method: str) -> tuple[list[str], list[str]]:
     async def read() -> tuple[list[str], list[str]]:
         async with open_conversation(method, context(folder, method), THREAD) as talk:
             ids = (await talk.values()).get("remembered", [])
-        async with memories_of_thread(context(folder, method), THREAD) as kept:
-            return ids, list(await kept.get(ids))
+            there = {one.id for one in await talk.memories()}
+            return ids, [one for one in ids if one in there]
 
     return asyncio.run(read())
 

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from syrupy.assertion import SnapshotAssertion
 
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import memories_of_thread, open_conversation
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.errors import ModelRefused, ModelUnavailable
 from dramaturg.nodes.memories import recall
 from dramaturg.stores.conversations.memories import ConversationMemories, memory_id
@@ -171,8 +171,8 @@ async def test_a_conversation_of_the_library_remembers_after_it_was_closed(libra
     for text, before in ((GLAD, []), ("A wedding?", [GLAD])):
         async with open_conversation("emotional-rag", context, "long") as talk:
             assert said((await talk.take_turn(text))["evidence"]) == before
-    async with memories_of_thread(context, "long") as kept:
-        assert [one.question for one in await kept.all()] == [GLAD, "A wedding?"]
+    async with open_conversation("emotional-rag", context, "long") as talk:
+        assert [one.question for one in await talk.memories()] == [GLAD, "A wedding?"]
     async with open_conversation("emotional-rag", context) as nameless:
         assert said((await nameless.take_turn("A wedding?"))["evidence"]) == []
 
