@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -167,12 +168,9 @@ def chat(
             runner.run(recall(talk))
             while (line := next_line()) not in {None, "/quit", "/exit"}:
                 changes = interruptible(runner, talk, obeyed(talk, line or ""))
-                if (
-                    (words := words_to_forget(line or ""))
-                    and runner.run(is_there(talk, words))
-                    and agreed("Forget it?")
-                ):
-                    interruptible(runner, talk, said_why(forget(talk, words)))
+                words = words_to_forget(line or "")
+                if words and interruptible(runner, talk, is_there(talk, words)) and agreed("Forget it?"):
+                    interruptible(runner, talk, forgotten(talk, words))
                 if changes and (numbers := ask_for_approval(changes)) is not None:
                     interruptible(runner, talk, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))
             if stopping.is_asked:
@@ -223,15 +221,17 @@ def words_to_forget(line: str) -> str:
 
 
 async def is_there(talk: Conversation, words: str) -> bool:
-    """Whether anything holds words that are to be forgotten."""
-    found = await talk.to_forget(phrase=words)
-    return bool(found.said or found.notes)
+    """Whether anything holds words that are to be forgotten; where that cannot be read, it was said why."""
+    with suppress(ValueError, RuntimeError):
+        found = await talk.to_forget(phrase=words)
+        return bool(found.said or found.notes)
+    return False
 
 
-async def said_why(doing: Coroutine[Any, Any, None]) -> None:
-    """Do something, or say why it cannot be done."""
+async def forgotten(talk: Conversation, words: str) -> None:
+    """Forget for good what holds some words, or say why that cannot be done."""
     try:
-        await doing
+        await forget(talk, words)
     except (ValueError, RuntimeError) as error:
         screen.print(sentence(error), style="red", soft_wrap=True)
 
