@@ -33,15 +33,16 @@ def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, befo
             require_known(part, value, of, f"{before}{name}.")
 
 
-def settings_of(given: Sequence[str] | None, by: str = "--set") -> dict[str, Any]:
+def settings_of(given: Sequence[str] | None, by: str = "--set", *, once: bool = False) -> dict[str, Any]:
     """Read settings, each as NAME=VALUE; a name with dots leads into those of a part.
 
     Args:
         given: the texts.
         by: what gives them, for messages.
+        once: whether each may be given once only; else the last counts, as behind an alias of the shell.
 
     Raises:
-        ValueError: one cannot be read, or is given twice.
+        ValueError: one cannot be read, or is given twice where it may not.
     """
     found: dict[str, Any] = {}
     for text in given or []:
@@ -52,7 +53,7 @@ def settings_of(given: Sequence[str] | None, by: str = "--set") -> dict[str, Any
             among = among.setdefault(one, {})
             if not isinstance(among, dict):
                 raise ValueError(f"{by} {name}: {one} has been given another value already.")
-        if last in among:
+        if once and last in among:
             raise ValueError(f"{by} gives {name} twice: give it once.")
         among[last] = value
     return found

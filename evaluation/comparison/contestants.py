@@ -116,7 +116,7 @@ def contestant(name: str) -> Contestant:
             bounds, or all methods of a comparison share it.
     """
     base, texts = with_settings(name)
-    given = settings_of(texts, f"{base}[…]")
+    given = settings_of(texts, f"{base}[…]", once=True)
     full = f"{base}[{','.join(written(given))}]" if given else base
     if base in PACKAGES:
         if given:

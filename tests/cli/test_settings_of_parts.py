@@ -11,8 +11,7 @@ from dramaturg.prompts import load
 from commands import Command
 from stub_endpoint import Endpoint
 
-ASKED = ("ask", "ada", "Do storms frighten you?", "--method", "ensemble")
-ENSEMBLE = (*ASKED, "--set", "parts=passages, identity")
+ENSEMBLE = ("ask", "ada", "Do storms frighten you?", "--method", "ensemble", "--set", "parts=passages, identity")
 
 
 def test_names_with_dots_are_settings_of_a_part() -> None:
@@ -44,7 +43,7 @@ def test_a_part_has_the_settings_that_are_given_it(run: Command) -> None:
     ],
 )
 def test_a_setting_of_a_part_that_cannot_be_used_is_named_with_the_part(run: Command, given: str, says: str) -> None:
-    code, _, error = run(*ASKED, "--set", given)
+    code, _, error = run(*ENSEMBLE, "--set", given)
     assert code == 2
     assert says in error
 
@@ -52,11 +51,6 @@ def test_a_setting_of_a_part_that_cannot_be_used_is_named_with_the_part(run: Com
 def test_a_part_is_no_value(run: Command) -> None:
     code, _, error = run(*ENSEMBLE, "--set", "verify=true", "--set", "verify.alpha=3")
     assert (code, error) == (2, "Error: --set verify.alpha: verify has been given another value already.")
-
-
-def test_a_setting_that_is_given_twice_is_refused(run: Command) -> None:
-    code, _, error = run(*ENSEMBLE, "--set", "judged-at-once=1", "--set", "judged_at_once=2")
-    assert (code, error) == (2, "Error: --set gives judged_at_once twice: give it once.")
 
 
 def test_what_took_part_is_shown_with_the_evidence(run: Command) -> None:
