@@ -93,9 +93,11 @@ def overview(whole: RunLog, part: RunLog, agent: str) -> Iterator[RenderableType
     numbers = (Column(name, justify="right") for name in NUMBERS.values())
     table = Table(Column("step", justify="right"), Column("time", no_wrap=True), *numbers)
     for row in record["steps"]:
-        cells = {name: number(row[name]) for name in NUMBERS} | {REPETITION: share(row[REPETITION])}
-        table.add_row(str(row["step"]), Text(clock(row["time"])), *cells.values())
+        table.add_row(str(row["step"]), Text(clock(row["time"])), *(number(row[name]) for name in NUMBERS))
     yield table
+    if again := {row["step"]: row[REPETITION] for row in record["steps"] if row[REPETITION] is not None}:
+        steps = ", ".join(f"step {step}: {share:.0%}" for step, share in again.items())
+        yield Text(f"Said before in the same talk, of what is said in talks: {steps}.")
     yield Text(elected(whole.of(Result)), style="bold")
 
 
@@ -122,8 +124,7 @@ VIEWS: Mapping[str, tuple[Shown, Shown]] = {
 """What is shown of a run: for a program, and for a person."""
 View = StrEnum("View", {name: name for name in VIEWS})  # type: ignore[misc]
 OVERVIEW = View("overview")
-NUMBERS = {name: name for name in ("deeds", "lines", REPETITION, "votes", *COSTS)}
-NUMBERS |= {"lines": "talk lines", REPETITION: "said before"}
+NUMBERS = {name: name for name in ("deeds", "lines", "votes", *COSTS)} | {"lines": "talk lines"}
 
 
 def log(
@@ -164,11 +165,6 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-
-
-def share(value: float | None) -> str:
-    """A share in percent; a dash where there is none."""
-    return "–" if value is None else f"{value:.0%}"
 
 
 def came_of(outcome: Row | None) -> str:

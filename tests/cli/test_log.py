@@ -95,7 +95,7 @@ def test_the_overview_tells_how_much_was_said_before_in_talks(
     parrots = [{**one, "text": "I say what you say."} if one["kind"] == "line" else one for one in events]
     log = written(tmp_path / "parrots.jsonl", [one for one in parrots if (one["step"], one["kind"]) != (7, "line")])
     assert [row["repetition"] for row in record(run, log)["steps"]] == [1.0] * 6 + [None]
-    assert flat(shown(run, log)).count("100%") == 6
+    assert "Said before in the same talk, of what is said in talks: step 1: 100%, step 2: 100%" in flat(shown(run, log))
     assert {row["repetition"] for row in record(run, written(tmp_path / "run.jsonl", events))["steps"]} == {0.0}
 
 
