@@ -142,7 +142,10 @@ def test_who_names_the_function_of_a_node_is_told_its_node() -> None:
             "a node 'respond_by_name' already",
         ),
         ({"replace": {"respond_by_name": "x"}}, "at 'respond_by_name' is no node: give a coroutine function"),
-        ({"state": TurnOutput}, "TurnOutput lacks question, recalled_talk, summary, talk_head, window: inherit VanillaState."),
+        (
+            {"state": TurnOutput},
+            "TurnOutput lacks question, recalled_talk, summary, talk_head, window: inherit VanillaState.",
+        ),
         ({"context": amadeus.AmadeusContext}, "AmadeusContext lacks settings of the graph: inherit VanillaContext."),
     ],
 )
