@@ -22,6 +22,7 @@ from dramaturg.cli.output import (
 )
 from dramaturg.cli.progress import bars
 from dramaturg.cli.stopping import stopping
+from dramaturg.evaluation.datasets.files import JSON
 from dramaturg.evaluation.metrics.type_metrics import Recomputed, recomputed
 from dramaturg.evaluation.studies.report import (
     STUDIES,
@@ -49,7 +50,11 @@ ROLES = "beethoven,wukong,silver"
 DEAR = [name for name, one in STUDIES.items() if one.cost]
 NamesArgument = Annotated[
     list[str] | None,
-    typer.Argument(help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}.", show_default=False),
+    typer.Argument(
+        metavar="[STUDY|FILE]…",
+        help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}. memory takes files beside its name.",
+        show_default=False,
+    ),
 ]
 RolesOption = Annotated[
     list[str] | None,
@@ -64,7 +69,8 @@ SettingsOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A setting of riverbend, e.g. hours=14, or of drmr-tokens, e.g. turns=20. May be repeated.",
+        help="A setting of riverbend, e.g. hours=14, of drmr-tokens, e.g. turns=20, or of memory, e.g. answer=true. "
+        "May be repeated.",
     ),
 ]
 DryRunOption = Annotated[
@@ -83,19 +89,21 @@ def studies(
     as_json: JsonOption = False,
 ) -> None:
     """Measure what methods look up, on copies of the roles. Indexes and answers of earlier runs are reused."""
-    wanted = studies_of(names or ())
+    chosen, given_files = told_apart(names or ())
+    wanted = studies_of(chosen)
+    require_reader(wanted, given_files)
     require_extra("evaluate", *NUMBERS)
     page = page_at(out) if out else ""
     given = known_settings(wanted, settings_of(settings))
     named = names_in("--role", roles or [ROLES])
-    bench = Bench(environment().cache / "studies", named, model, settings=given, play=played)
+    bench = Bench(environment().cache / "studies", named, model, settings=given, play=played, files=given_files)
     if dry_run:
         tell(wanted, bench, shelf_of(library), as_json=as_json)
         return
     new, done = bench.is_new, finished(wanted, bench, shelf_of(library))
     if out:
         picture = plotted(out, done)
-        made_of = tuple(dict.fromkeys(role for one in wanted for role in one.roles or named))
+        made_of = tuple(dict.fromkeys(role for one in wanted for role in roles_of(one, named)))
         write_whole(out, within(page, markdown(done, made_of, picture, new=new)).encode())
         errors.print(f"Wrote {out!s}.", soft_wrap=True)
     if as_json:
@@ -103,6 +111,24 @@ def studies(
         return
     for one in done:
         show(one)
+
+
+def told_apart(given: Sequence[str]) -> tuple[list[str], tuple[Path, ...]]:
+    """The names of studies, and the files beside them."""
+    is_file = {one: one not in STUDIES and (Path(one).exists() or Path(one).suffix in JSON) for one in given}
+    return [one for one in given if not is_file[one]], tuple(Path(one) for one in dict.fromkeys(given) if is_file[one])
+
+
+def require_reader(wanted: Sequence[Study], given_files: Sequence[Path]) -> None:
+    """Refuse files that no study of the run reads."""
+    if given_files and not any(one.reads_files for one in wanted):
+        able = " or ".join(name for name, one in STUDIES.items() if one.reads_files)
+        raise ValueError(f"These studies read no files: name {able} beside {given_files[0]}, or leave it out.")
+
+
+def roles_of(study: Study, named: tuple[str, ...]) -> tuple[str, ...]:
+    """The roles that a study is made of."""
+    return () if study.reads_files else study.roles or named
 
 
 def known_settings(wanted: Sequence[Study], given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -145,7 +171,7 @@ def tell(wanted: Sequence[Study], bench: Bench, library: Library, *, as_json: bo
 
 def copy_all(wanted: Sequence[Study], bench: Bench, library: Library) -> None:
     """Copy the roles that studies are made of."""
-    for roles in dict.fromkeys(one.roles or bench.roles for one in wanted):
+    for roles in dict.fromkeys(roles_of(one, bench.roles) for one in wanted):
         copy_roles(replace(bench, roles=roles), library)
 
 

@@ -74,12 +74,13 @@ class Content(NamedTuple):
 
 
 class Source:
-    """The file or folder that a user names as a dataset."""
+    """The file or folder that a user names as a dataset; no file of it may have more bytes than `largest`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, largest: int = LARGEST) -> None:
         if not path.exists():
             raise RoleFileError(f"There is no {path}: give the file or the folder of a dataset.")
         self.path = path
+        self.largest = largest
         self.folder = path.is_dir()
         self.name = path.resolve().name if self.folder else path.stem
 
@@ -91,7 +92,7 @@ class Source:
     @cached_property
     def content(self) -> Content:
         """The file, or the only one with JSON of the folder."""
-        return read_content(self._only() if self.folder else self.path)
+        return read_content(self._only() if self.folder else self.path, self.largest)
 
     def _only(self) -> Path:
         files = listed(self.path, JSON)
@@ -145,11 +146,11 @@ def documents(folder: Path) -> list[Path]:
     return [one for one in listed(folder, TEXTS) if one.stem.casefold() not in NO_PERSONA]
 
 
-def text_of(path: Path) -> str:
+def text_of(path: Path, largest: int = LARGEST) -> str:
     """Return the text of a file; links may lead anywhere, as in the caches that data are downloaded to."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise RoleFileError(f"{named(path)} has more than {LARGEST:,} bytes: split it into several files.")
+        if path.stat().st_size > largest:
+            raise RoleFileError(f"{named(path)} has more than {largest:,} bytes: split it into several files.")
         text = read_text(path.read_bytes(), path, path.parent)
     except OSError as error:
         raise RoleFileError(f"{named(path)} cannot be read ({error.strerror}): check path and permission.") from error
@@ -158,12 +159,12 @@ def text_of(path: Path) -> str:
     return text
 
 
-def read_content(path: Path) -> Content:
+def read_content(path: Path, largest: int = LARGEST) -> Content:
     """Return the entries of a file: those of a list, of JSON lines, or the one object that it is.
 
     Some datasets call a list of JSON `.jsonl`; what the file holds decides.
     """
-    text = text_of(path)
+    text = text_of(path, largest)
     if _has_lines(text, path):
         return Content(path, None, tuple(_line_records(text, path)))
     whole = _value(text, path)

@@ -85,7 +85,7 @@ async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: st
     near = await ranked(cast, model, conversation_text([HumanMessage(question)], cast))
     brought = [dialogue for dialogue, _ in nearest_of_both(near, cast, RECALLED)]
     # Each dialogue by itself: how much the two matter in those that were chosen is what is measured.
-    chat, edges = bench.chat(role), [edge for dialogue in brought for edge in edges_of([dialogue])]
+    chat, edges = bench.chat(role.card.language), [edge for dialogue in brought for edge in edges_of([dialogue])]
     scores = dict(
         zip(edges, await asyncio.gather(*(score(one, chat, role.card.language) for one in edges)), strict=True)
     )

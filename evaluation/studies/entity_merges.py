@@ -88,7 +88,7 @@ def fewer(groups: Sequence[G]) -> list[G]:
 async def merging(bench: Bench, name: str, groups: Sequence[Sequence[MarkedName]]) -> Merging:
     """Ask about the pairs of one role."""
     role = bench.role(name)
-    chat = bench.chat(role)
+    chat = bench.chat(role.card.language)
     entities = entities_of([one for group in groups for one in group])
     texts = [one.text for one in entities]
     vectors = unit_rows(await (await asyncio.to_thread(bench.embedder, role)).documents(texts))

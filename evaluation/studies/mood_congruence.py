@@ -126,7 +126,7 @@ async def of_role(bench: Bench, role: Role) -> list[Recalled]:
 
 def encoders_of(bench: Bench, role: Role) -> list[Embedder]:
     """The embedding model of a role, and for English the other one, if it is named and not given as an object."""
-    first = bench.embedder(role)
+    first = bench.embedder(role.card.language)
     named = isinstance(bench.embedding_model, str)
     return [first, embedder(OTHER, "en")] if named and role.card.language == "en" and first.name != OTHER else [first]
 

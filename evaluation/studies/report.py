@@ -15,6 +15,7 @@ from dramaturg.evaluation.studies import (
     drmr_tokens,
     entity_merges,
     follow_ups,
+    memory,
     mood_congruence,
     riverbend,
     scope_detection,
@@ -35,6 +36,7 @@ STUDIES: Mapping[str, Study] = {
         clique_relevance,
         drmr_tokens,
         riverbend,
+        memory,
     )
 }
 BEGIN, END = "<!-- studies: begin -->", "<!-- studies: end -->"
@@ -76,15 +78,16 @@ def markdown(done: Sequence[Finished], roles: Sequence[str], picture: str = "", 
 
     Args:
         done: the studies.
-        roles: of which roles.
+        roles: of which roles; none, where no study is made of any.
         picture: the name of the calibration plot's file, if there is one.
         new: whether all was indexed and asked in this run, which says what its minutes mean.
     """
     minutes = sum(one.seconds for one in done) / 60
     made = "with nothing from earlier runs" if new else "with indexes and answers from earlier runs"
+    of = f"Roles: {', '.join(roles)}. " if roles else ""
     head = (
-        f"Roles: {', '.join(roles)}. The run took {minutes:.1f} minutes, {made}. An interval in brackets "
-        "is at 95 %: over roles by the effective n (docs/concepts/statistics.md), Wilson's of hits, DeLong's of an AUC."
+        f"{of}The run took {minutes:.1f} minutes, {made}. An interval in brackets is at 95 %: over roles or "
+        "conversations by the effective n (docs/concepts/statistics.md), Wilson's of hits, DeLong's of an AUC."
     )
     return "\n\n".join([head, *(section(one, picture) for one in done)])
 

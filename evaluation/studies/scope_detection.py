@@ -62,7 +62,7 @@ async def records(bench: Bench) -> list[Scoped]:
 async def of_role(bench: Bench, role: Role) -> list[Scoped]:
     """All questions of a role."""
     await graph.ainvoke({}, context=bench.context(AmadeusIndexContext, role.id))
-    questions, chat = role.questions(), bench.chat(role)
+    questions, chat = role.questions(), bench.chat(role.card.language)
     by_scope = ([one for one in questions if one.scope == scope] for scope in ("in", "out"))
     chosen = {one.question for of in by_scope for one in spaced(of, ASKED)}
     told = bench.told(f"scope-detection, {role.id}", len(questions))
@@ -80,7 +80,7 @@ async def of_role(bench: Bench, role: Role) -> list[Scoped]:
 def similarity(bench: Bench, role: Role, question: str) -> float:
     """How near the nearest passage is."""
     store = role.index(passage_kind("acts")).open()
-    return store.search(bench.embedder(role).embeddings.embed_query(question), 1)[0][1]
+    return store.search(bench.embedder(role.card.language).embeddings.embed_query(question), 1)[0][1]
 
 
 async def certainty(question: str, card: RoleCard, chat: ChatModel) -> tuple[float | None, int]:

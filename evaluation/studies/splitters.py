@@ -97,7 +97,7 @@ def answer_sentences(role: Role, questions: Sequence[Question], bench: Bench) ->
     texts = {document.name: document.text for document in role.documents()}
     where = [Sentence(name, *span) for name, text in texts.items() for span in sentences(text)]
     where = [one for one in where if not texts[one.source][one.start : one.end].startswith("#")]
-    embed = bench.embedder(role).embeddings.embed_documents
+    embed = bench.embedder(role.card.language).embeddings.embed_documents
     told = unit_rows(embed([texts[one.source][one.start : one.end] for one in where]))
     answers = unit_rows(embed([str(question.answer) for question in questions]))
     return [where[at] for at in np.argmax(answers @ told.T, axis=1)]
@@ -111,7 +111,7 @@ def look_up(
     if len(store.passages) < K:
         msg = f"{role.id!r} has {len(store.passages)} passages by {splitter}: leave roles with fewer than {K} out."
         raise ValueError(msg)
-    asked = unit_rows([bench.embedder(role).embeddings.embed_query(one.question) for one in questions])
+    asked = unit_rows([bench.embedder(role.card.language).embeddings.embed_query(one.question) for one in questions])
     return [
         retrieved(splitter, role.id, question, store, vector, answer)
         for question, vector, answer in zip(questions, asked, answers, strict=True)

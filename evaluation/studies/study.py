@@ -53,6 +53,8 @@ class Bench:
     """What the studies of the run are told, such as how many seeds; of those that can be told anything."""
     play: Play | None = None
     """How simulations are played."""
+    files: tuple[Path, ...] = ()
+    """What the studies that read files of the user's are made of."""
 
     @property
     def is_new(self) -> bool:
@@ -80,14 +82,14 @@ class Bench:
         models: dict[str, Any] = {"chat_model": self.chat_model, "embedding_model": self.embedding_model}
         return kind(role=role, library=str(self.library.root), **models, **settings)
 
-    def embedder(self, role: Role) -> Embedder:
-        """The embedding model for a role's language; the first use of one blocks for seconds."""
-        return embedder(self.embedding_model, role.card.language)
+    def embedder(self, language: str) -> Embedder:
+        """The embedding model for a language; the first use of one blocks for seconds."""
+        return embedder(self.embedding_model, language)
 
-    def chat(self, role: Role) -> ChatModel:
+    def chat(self, language: str) -> ChatModel:
         """The chat model; what it has answered is kept, so that a run that was stopped goes on."""
         kept = self.folder / "answers.sqlite"
-        settings: dict[str, Any] = {"deadline": DEADLINE, "concurrency": AT_ONCE, "language": role.card.language}
+        settings: dict[str, Any] = {"deadline": DEADLINE, "concurrency": AT_ONCE, "language": language}
         return chat_model(self.chat_model, cache=kept, **settings)
 
     def told(self, what: str, total: int) -> "Progress":
@@ -164,6 +166,8 @@ class Study(NamedTuple):
     """What it may be told; None: nothing."""
     cost: Callable[[Bench], StudyCost] | None = None
     """What it would ask. A study that can say so is dear, and is made only where it is named."""
+    reads_files: bool = False
+    """Whether it is made of files of the user's, and of no roles."""
 
 
 Emotion = Literal["joy", "acceptance", "fear", "surprise", "sadness", "disgust", "anger", "anticipation"]
