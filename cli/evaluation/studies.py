@@ -51,7 +51,7 @@ DEAR = [name for name, one in STUDIES.items() if one.cost]
 NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[STUDY|FILE]…",
+        metavar="STUDY … FILE …",
         help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}. memory takes files beside its name.",
         show_default=False,
     ),

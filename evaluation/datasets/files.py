@@ -74,9 +74,9 @@ class Content(NamedTuple):
 
 
 class Source:
-    """The file or folder that a user names as a dataset; no file of it may have more bytes than `largest`."""
+    """The file or folder that a user names as a dataset; no file of it has more bytes than `largest`, or `LARGEST`."""
 
-    def __init__(self, path: Path, *, largest: int = LARGEST) -> None:
+    def __init__(self, path: Path, *, largest: int | None = None) -> None:
         if not path.exists():
             raise RoleFileError(f"There is no {path}: give the file or the folder of a dataset.")
         self.path = path
@@ -146,11 +146,12 @@ def documents(folder: Path) -> list[Path]:
     return [one for one in listed(folder, TEXTS) if one.stem.casefold() not in NO_PERSONA]
 
 
-def text_of(path: Path, largest: int = LARGEST) -> str:
+def text_of(path: Path, largest: int | None = None) -> str:
     """Return the text of a file; links may lead anywhere, as in the caches that data are downloaded to."""
+    most = LARGEST if largest is None else largest
     try:
-        if path.stat().st_size > largest:
-            raise RoleFileError(f"{named(path)} has more than {largest:,} bytes: split it into several files.")
+        if path.stat().st_size > most:
+            raise RoleFileError(f"{named(path)} has more than {most:,} bytes: split it into several files.")
         text = read_text(path.read_bytes(), path, path.parent)
     except OSError as error:
         raise RoleFileError(f"{named(path)} cannot be read ({error.strerror}): check path and permission.") from error
@@ -159,7 +160,7 @@ def text_of(path: Path, largest: int = LARGEST) -> str:
     return text
 
 
-def read_content(path: Path, largest: int = LARGEST) -> Content:
+def read_content(path: Path, largest: int | None = None) -> Content:
     """Return the entries of a file: those of a list, of JSON lines, or the one object that it is.
 
     Some datasets call a list of JSON `.jsonl`; what the file holds decides.

@@ -4,6 +4,7 @@ import re
 import sqlite3
 import string
 from collections import Counter
+from contextlib import closing
 from functools import lru_cache
 from statistics import fmean
 
@@ -33,9 +34,9 @@ def says_unknown(reply: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def stems(text: str) -> tuple[str, ...]:
-    """The stems of the words, by Porter's algorithm as SQLite has it; LoCoMo's is NLTK's, which differs in few words."""
+    """The stems of the words, by Porter's algorithm as SQLite has it; LoCoMo has NLTK's, which differs for few."""
     plain = _ARTICLES.sub(" ", text.replace(",", "").lower().translate(_PUNCTUATION))
-    with sqlite3.connect(":memory:") as words:
+    with closing(sqlite3.connect(":memory:")) as words:
         words.execute("CREATE VIRTUAL TABLE said USING fts5(text, tokenize='porter unicode61')")
         words.execute("CREATE VIRTUAL TABLE terms USING fts5vocab(said, 'instance')")
         words.execute("INSERT INTO said VALUES (?)", (plain,))

@@ -60,7 +60,10 @@ def used(bench: Bench, name: str, question: str, judge: PassageJudge | None) -> 
     """The passages for one question."""
     role = bench.role(name)
     store = role.index(passage_kind("acts")).open()
-    ranking = [one for one, _ in store.search(bench.embedder(role.card.language).embeddings.embed_query(question), max(N, K + 1))]
+    ranking = [
+        one
+        for one, _ in store.search(bench.embedder(role.card.language).embeddings.embed_query(question), max(N, K + 1))
+    ]
     nearest, whole = tuple(ranking[: K + 1]), len(store.passages)
     if judge is None:
         return Used(name, question, whole, nearest, None, 0)

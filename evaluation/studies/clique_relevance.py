@@ -81,7 +81,7 @@ async def chosen(bench: Bench, name: str, relation: MarkedRelation, question: st
     """One question of one user."""
     role, context = bench.role(name), bench.context(DialogueRecallSettings, name, user_role=relation.user)
     cast = await cast_of(await run_of(context), "")
-    model = await asyncio.to_thread(bench.embedder, role)
+    model = await asyncio.to_thread(bench.embedder, role.card.language)
     near = await ranked(cast, model, conversation_text([HumanMessage(question)], cast))
     brought = [dialogue for dialogue, _ in nearest_of_both(near, cast, RECALLED)]
     # Each dialogue by itself: how much the two matter in those that were chosen is what is measured.

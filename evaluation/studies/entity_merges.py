@@ -91,7 +91,7 @@ async def merging(bench: Bench, name: str, groups: Sequence[Sequence[MarkedName]
     chat = bench.chat(role.card.language)
     entities = entities_of([one for group in groups for one in group])
     texts = [one.text for one in entities]
-    vectors = unit_rows(await (await asyncio.to_thread(bench.embedder, role)).documents(texts))
+    vectors = unit_rows(await (await asyncio.to_thread(bench.embedder, role.card.language)).documents(texts))
     pairs = candidate_pairs(entities, vectors, NEIGHBOURS)
     told = bench.told(f"entity-merges, {name}", len(pairs))
 

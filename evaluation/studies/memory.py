@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -70,6 +70,8 @@ class Asked(NamedTuple):
     talk: str
     question: str
     category: str
+    embedding: str
+    """The name of the model that gave the meanings."""
     lines: Mapping[Way, tuple[int | None, ...]]
     """For each line in which the answer stands, the place of its exchange."""
     sessions: Mapping[Way, tuple[int | None, ...]]
@@ -161,7 +163,7 @@ async def indexed(records: Sequence[TalkRecord], embedder: Embedder, bench: Benc
 
 def kept_at(records: Sequence[TalkRecord], embedding: str, bench: Bench) -> Path:
     """Where the meanings of a talk are kept: another text, or another model, is another file."""
-    told = [embedding, [[one.id, passages_in(one)] for one in records]]
+    told: list[Any] = [embedding, [[one.id, *passages_in(one)] for one in records]]
     return bench.folder / "memory" / f"{sha256(canonical(told))[:32]}.json"
 
 
@@ -186,7 +188,8 @@ async def look_up(
         order = {one: at for at, one in enumerate(dict.fromkeys(session_of[one.said[0].id] for one in ranking), 1)}
         lines[way] = tuple(place.get(one) for one in question.lines)
         sessions[way] = tuple(order.get(one) for one in question.sessions)
-    asked = Asked(file.name, file.benchmark, talk.id, question.id, question.category, lines, sessions)
+    about = (file.name, file.benchmark, talk.id, question.id, question.category, embedder.name)
+    asked = Asked(*about, lines, sessions)
     if chat is None:
         return asked
     return asked._replace(score=await answered(file.benchmark, question, ranking[:SHOWN], chat))
@@ -242,14 +245,14 @@ def findings(records: Sequence[Asked]) -> StudyFindings:
             tables += evidence_tables(name, what, [one for one in of if getattr(one, what)["both"]])
         tables += answer_tables(name, of)
     unanswered = sum(one.score is None for one in records) if any(one.score is not None for one in records) else 0
+    embeddings = ", ".join(dict.fromkeys(one.embedding for one in records))
     return StudyFindings(
         tuple(tables),
         how=(
             "A talk is kept as the memory keeps one (`nodes/talk`): a record for each exchange, which is a line and "
             "the reply to it, and never goes beyond its session. In LoCoMo who speaks first in a session asks; the "
             "caption of an image stands behind its line. Each question is looked up in the whole of its talk, in three "
-            "ways: by words (BM25), by meaning (cosines), and by both, as a turn does it. Nothing is asked of a chat "
-            "model for that.",
+            f"ways: by words (BM25), by meaning (cosines of {embeddings}), and by both, as a turn does it. Nothing is asked of a chat model for that.",
             "Lines: where the exchanges stand that hold the lines in which the answer is, among the first k exchanges. "
             "Sessions: the same of sessions, in the order in which their first exchange is found. Share: the share of "
             "a question's lines or sessions that are found, which is LoCoMo's recall. Any and all: whether one, or "
@@ -270,8 +273,8 @@ def findings(records: Sequence[Asked]) -> StudyFindings:
         ),
         limits=(
             "An exchange holds two lines: published recall at k of single lines is of half as much text.",
-            "Many questions of LoCoMo were written by a model that had the lines before it, and share words with them; "
-            "what people ask in a talk does less, which favours words here.",
+            "Who wrote the questions had the lines at hand, so that questions share words with them. What somebody "
+            "asks from memory may share fewer, and looking up by words may find less of it.",
             "What is found says nothing about what a model makes of it.",
         ),
     )
@@ -286,10 +289,10 @@ def evidence_tables(name: str, what: str, of: Sequence[Asked]) -> Iterator[Study
         for measure in MEASURES:
             rows.append((way, measure, *(interval(of, what, way, measure, k) for k in AT)))
     yield StudyTable(f"{name}: {what} with the answer", ("by", "found", *(f"at {k}" for k in AT)), tuple(rows), UNIT)
-    rows = [
-        (f"both − {way}", *(apart(of, what, way, k) for k in AT)) for way in ("words", "meaning")
-    ]
-    yield StudyTable(f"{name}: difference of the share of {what}, paired", ("", *(f"at {k}" for k in AT)), tuple(rows), UNIT)
+    rows = [(f"both − {way}", *(apart(of, what, way, k) for k in AT)) for way in ("words", "meaning")]
+    yield StudyTable(
+        f"{name}: difference of the share of {what}, paired", ("", *(f"at {k}" for k in AT)), tuple(rows), UNIT
+    )
     last, rows = AT[-1], []
     for category, number in Counter(one.category for one in of).items():
         own = [one for one in of if one.category == category]

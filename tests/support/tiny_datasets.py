@@ -113,3 +113,63 @@ def novel(folder: Path) -> Path:
     put(folder / "light.txt", text)
     put(folder / "questions.jsonl", {"question": "Who brought flour?", "answer": "Tom.", "role": "Ada Reed"})
     return folder
+
+
+def locomo(folder: Path) -> Path:
+    """Two talks: what is asked stands in one line, in two, in a session after the ninth, or nowhere."""
+
+    def talk(name: str, boat: str) -> dict[str, Any]:
+        def line(where: str, speaker: str, text: str, **more: str) -> dict[str, Any]:
+            return {"speaker": speaker, "dia_id": where, "text": text, **more}
+
+        first = [
+            line("D1:1", "Ada", f"I bought the boat {boat} at the market."),
+            line("D1:2", "Tom", "Was it dear?"),
+            line("D1:3", "Ada", "Look at her!", blip_caption="a green sail above a quay"),
+        ]
+        second = [line("D2:1", "Tom", "My lamp broke in the storm."), line("D2:2", "Ada", "Take oil from the tower.")]
+        tenth = [line("D10:1", "Tom", "The goat ate my ledger."), line("D10:2", "Ada", "Write another ledger.")]
+        asked = [
+            {"question": "What did Ada buy?", "answer": f"the boat {boat}", "evidence": ["D1:01"], "category": 4},
+            {"question": "Which lamp and ledger?", "answer": "both", "evidence": ["D2:1 D10:1"], "category": 1},
+            {"question": "When did it sail?", "answer": 2023, "evidence": ["D:1:3", "D9:9"], "category": 2},
+            {"question": "Why did Tom buy a goat?", "adversarial_answer": "milk", "evidence": [], "category": 5},
+        ]
+        said = {"session_10": tenth, "session_2": second, "session_1": first}
+        times = {f"{one}_date_time": f"1:05 pm on {8 + at} May, 2023" for at, one in enumerate(reversed(said))}
+        return {"sample_id": name, "conversation": {"speaker_a": "Ada", **said, **times}, "qa": asked}
+
+    return put(folder / "tiny.json", [talk("talk-1", "Gull"), talk("talk-2", "Tern")])
+
+
+def longmemeval(folder: Path) -> Path:
+    """A question with a history whose sessions are not in their order, and one to which there is no answer."""
+
+    def line(role: str, content: str, **more: bool) -> dict[str, Any]:
+        return {"role": role, "content": content, **more}
+
+    def asked(name: str, question: str, answer: str) -> dict[str, Any]:
+        return {
+            "question_id": name,
+            "question_type": "single-session-user",
+            "question": question,
+            "answer": answer,
+            "question_date": "2023/06/01 (Thu) 10:00",
+            "haystack_session_ids": ["later", "answer_1"],
+            "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/02 (Tue) 23:40"],
+            "haystack_sessions": [
+                [line("user", "How do I mend a net?"), line("assistant", "With twine.")],
+                [
+                    line("user", "My parrot is called Pepper.", has_answer=True),
+                    line("assistant", "A fine name.", has_answer=False),
+                    line("user", "Good night."),
+                ],
+            ],
+            "answer_session_ids": ["answer_1"],
+        }
+
+    put(
+        folder / "history.json",
+        [asked("q1", "What is my parrot called?", "Pepper"), asked("q2_abs", "My cat?", "None.")],
+    )
+    return folder / "history.json"
