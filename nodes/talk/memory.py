@@ -309,7 +309,7 @@ async def index_of(kept: TalkRecords, head: str) -> TalkIndex:
 
 
 async def index_of_all(talks: Sequence[tuple[TalkRecords, str]]) -> Told:
-    """The index of several talks, one after the other; it is made anew when one of them has gone on."""
+    """The index of several talks, one after the other; it is rebuilt when one of them has gone on."""
     branches = [(kept, await kept.read(head), head) for kept, head in talks]
     if not branches:
         return Told(TalkIndex(), 0, {})
