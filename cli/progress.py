@@ -53,6 +53,7 @@ STEPS: Mapping[str, Callable[[Event], str]] = {
     "evaluated": lambda event: f"Judged {len(event['retrieved'])} passages: {event['action']} …",
     "refined": lambda event: f"Kept {event['kept']} of {event['strips']} strips …",
     "searched": lambda event: f"Searched the web: {event['web_search']} …",
+    "recalled talk": lambda event: f"Looked up what was said before: {event['exchanges']} came back …",
     "hypothesized": lambda _: "Looking for what the question is about …",
     "scoped": lambda _: "Recalling …",
     "mood": lambda _: "Recalling …",

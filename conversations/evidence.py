@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 MECHANISMS = frozenset(
     (
         *("dialogues", "entities", "episodes", "identity", "knowledge", "memories"),
-        *("relations", "retrieved", "selection", "slips"),
+        *("relations", "retrieved", "selection", "slips", "talk"),
     )
 )
 """By these names the evidence of a part is told from that of a mechanism."""
@@ -120,6 +120,16 @@ class _Memory(TypedDict, total=False):
     score: Number | None
 
 
+class _Recalled(TypedDict, total=False):
+    when: Required[str]
+    text: Required[str]
+    turn: str
+    place: Count
+    talk: str
+    by_meaning: Count | None
+    by_words: Count | None
+
+
 class _Pair(TypedDict, total=False):
     roles: list[str] | None
     score: Number | None
@@ -221,6 +231,8 @@ class _Evidence(TypedDict, total=False):
     remember_error: str
     summary: str
     summary_error: str
+    talk: list[_Recalled]
+    talk_error: str
     attributes_error: str
     retrieved: list[_Passage]
     action: str

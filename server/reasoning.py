@@ -68,6 +68,14 @@ class Words:
         names = self.say("between").join(map(str, things[:MOST]))
         return names + (self.say("more", count=more) if more > 0 else "")
 
+    def talk(self, found: Any) -> Iterator[str]:
+        """What came back of what was said before the window, and those lines that were looked for and not beside them."""
+        if found:
+            yield self.say("came back", count=len(found))
+        for one in [one for one in found if one.get("by_meaning") or one.get("by_words")][:MOST]:
+            when = self.say("score", score=one["when"]) if one.get("when") else ""
+            yield self.say("said before", when=when, text=quoted(one["text"]))
+
     def hypothetical(self, text: Any) -> Iterator[str]:
         """What a passage that answers may say."""
         if text:
@@ -176,6 +184,7 @@ class Words:
 
 
 WORDS: Mapping[str, Callable[[Words, Any], Iterator[str]]] = {
+    "talk": Words.talk,
     "hypothetical": Words.hypothetical,
     "entities": Words.entities,
     "specific": Words.knowledge_of,

@@ -5,6 +5,12 @@ from collections.abc import Mapping
 from dramaturg.prompts import LANGUAGES, filled
 
 SENTENCES: Mapping[str, tuple[str, str, str]] = {
+    "came back": (
+        "Of what was said before, $count came back.",
+        "先前说过的话中，想起了 $count 处。",
+        "전에 나눈 말 가운데 $count개가 떠올랐다.",
+    ),
+    "said before": ("Said before$when: $text", "先前说过$when：$text", "전에 나눈 말$when: $text"),
     "hypothetical": (
         "What an answer may speak of: $text",
         "回答可能会谈到：$text",

@@ -37,6 +37,7 @@ GONE = {
     "not weighed": Gone("whether a change contradicts what is core is not known", "update=false"),
     "drafts": Gone("a draft has no score", "verify=false"),
     "slips": Gone("no other draw of the reply was had", "redraws=0"),
+    "talk": Gone("what was said before was looked for by its words alone", "talk_tokens=0"),
     "remember": Gone("this turn is not remembered", "conversation_memories=0"),
     "summary": Gone("what has left the window was not noted", "summary_tokens=0"),
 }

@@ -1,4 +1,4 @@
-"""The evidence of a reply from memories: the mood of the question, and what it recalled, as tables."""
+"""What a reply remembered, as tables: of the talk, and with the mood of the question of the role's own memories."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -88,3 +88,26 @@ def memory_text(memory: Mapping[str, Any]) -> Text:
     marks += ["pinned"] * bool(memory.get("pinned")) + [f"×{count}"] * (count > 1)
     below = " · ".join(one_line(mark) for mark in marks if mark)
     return Text.assemble(excerpt(memory.get("text")), "\n", (below, "dim"))
+
+
+def talk_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
+    """What came back of what was said before, in the order in which it was said; none where nothing was looked for."""
+    if "talk" not in evidence:
+        return []
+    if not (recalled := evidence["talk"]):
+        return [Text("What came back of the talk: nothing.", style="dim")]
+    of_others = sum(bool(one.get("talk")) for one in recalled)
+    title = f"What came back of the talk: {len(recalled)} exchange{'s' * (len(recalled) > 1)}"
+    title += f", {of_others} of other talks" if of_others else ""
+    table = table_of(title, Column("when", overflow="fold"), Column("said", overflow="fold"), "found by")
+    for one in recalled:
+        when, talk = one_line(one["when"]) or "just now", one_line(one.get("talk"))
+        lines = Text("\n").join(Text(excerpt(line)) for line in one["text"].splitlines())
+        table.add_row(Text.assemble(when, (f"\n{talk}" if talk else "", "dim")), lines, found_by(one))
+    return [table]
+
+
+def found_by(one: Mapping[str, Any]) -> str:
+    """How an exchange was found, with its ranks."""
+    ranks = {"meaning": one.get("by_meaning"), "words": one.get("by_words")}
+    return ", ".join(f"{name} (#{rank})" for name, rank in ranks.items() if rank) or "said beside it"

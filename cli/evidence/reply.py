@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dramaturg.cli.evidence.graph import graph_views
 from dramaturg.cli.evidence.identity import identity_views
-from dramaturg.cli.evidence.memories import memory_views
+from dramaturg.cli.evidence.memories import memory_views, talk_views
 from dramaturg.cli.evidence.relations import relation_views
 from dramaturg.cli.output import decimal, errors, excerpt, table_of
 from dramaturg.conversations.evidence import MECHANISMS, misfits
@@ -28,6 +28,7 @@ NOTES = {
     "selection_error": ("Guided selection fell back to the nearest passages", "yellow"),
     "remember_error": ("This turn could not be remembered", "red"),
     "summary": ("Noted of what has left the window", "dim"),
+    "talk_error": ("What was said before was looked for by its words alone", "yellow"),
     "summary_error": ("What has left the window could not be noted", "red"),
 }
 
@@ -194,7 +195,7 @@ def attributes_table(attributes: Sequence[Mapping[str, Any]], error: str) -> Ren
 
 
 VIEWS: Sequence[Callable[[Mapping[str, Any]], Iterable[RenderableType]]] = (
-    *(passage_views, attribute_views, graph_views, memory_views, relation_views, identity_views),
+    *(talk_views, passage_views, attribute_views, graph_views, memory_views, relation_views, identity_views),
     *(joined_views, own_views, slip_views, noted_views),
 )
 

@@ -206,6 +206,7 @@ def test_sizes_are_written_as_such(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_step_that_counts_is_written_when_it_begins_and_when_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.Stage("Ada") as stage:
+        stage.progress({"event": "recalled talk", "exchanges": 2})
         for verdict in ("yes", "no", "failed", "yes"):
             stage.progress({"event": "judged", "verdict": verdict})
         stage.progress({"event": "extracted"})
@@ -216,6 +217,7 @@ def test_a_step_that_counts_is_written_when_it_begins_and_when_it_ends(capsys: p
     assert said.out == "Ada: I keep the light.\n"
     assert said.err.splitlines() == [
         "Looking into the persona …",
+        "Looked up what was said before: 2 came back …",
         "Judging passages: 1 judged, 1 accepted …",
         "Judging passages: 3 judged, 2 accepted, 1 without an answer …",
         "Thinking of the answer …",

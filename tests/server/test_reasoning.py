@@ -23,6 +23,7 @@ from served_roles import Screen, served
 # Evidence of every mechanism, without a Latin letter of its own.
 PASSAGE = {"source": "1.2", "headings": ["빛"], "text": "불", "confidence": 0.5}
 EVIDENCE: dict[str, Any] = {
+    "talk": [{"text": "밤", "when": "3", "by_words": 1}, {"text": "낮", "when": ""}],
     "hypothetical": "빛",
     "entities": [{"name": "배", "type": "object", "strategy": "specific", "reason": "봄"}],
     "specific": [{"entity": "배", "description": "큼"}],

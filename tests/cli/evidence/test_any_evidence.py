@@ -19,6 +19,18 @@ WHOLE: dict[str, Any] = {
     "documents_warning": "long",
     "speakers_warning": "nobody",
     "documents_error": "away",
+    "talk": [
+        {
+            "when": "an hour ago",
+            "text": "user: Hi\nAda: Ho",
+            "turn": "t1",
+            "place": 0,
+            "talk": "tea",
+            "by_meaning": 1,
+            "by_words": None,
+        }
+    ],
+    "talk_error": "down",
     "knowledge": [PASSAGE],
     "selection": {
         "selected": [PASSAGE],

@@ -35,6 +35,7 @@ BAD = "The model 'm' gave no usable answer to a question of the kind 'extract' i
         ({"gate": {"attempts": [{"text": "Hi.", "error": BAD}]}}, "unchecked", "--set gate=false"),
         ({"drafts": [{"score": None, "error": BAD}]}, "no score", "--set verify=false"),
         ({"question_error": "the model answered it"}, "taken as it was asked", "--set recent=0"),
+        ({"talk": [], "talk_error": BAD}, "by its words alone", "--set talk_tokens=0"),
         ({"summary_error": LATE}, "left the window", "--set deadline="),
         ({"reflection": {"error": BAD}}, "whether the role has changed", "--set update=false"),
         ({"asked_again": [{"name": "Tom", "stands": True, "error": BAD}]}, "not asked again", "--model"),

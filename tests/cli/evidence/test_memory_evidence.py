@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Group
 
 from dramaturg.cli.drawing.wheel import COLOURS
-from dramaturg.cli.evidence.memories import memories_view, memory_views, mood_view
+from dramaturg.cli.evidence.memories import memories_view, memory_views, mood_view, talk_views
 from dramaturg.cli.output import CleanConsole
 
 from property_settings import property_settings
@@ -137,11 +137,38 @@ def test_long_texts_are_clipped_and_wide_ones_are_whole(width: int) -> None:
     assert "…" not in letters
 
 
+def exchange(**changed: Any) -> dict[str, Any]:
+    plain = {
+        "when": "3 days ago",
+        "text": "user: My cat is Zebulon.\nAda: I see.",
+        "turn": "t1",
+        "place": 4,
+        "talk": "",
+    }
+    return plain | {"by_meaning": 2, "by_words": 1} | changed
+
+
+def test_what_came_back_of_the_talk_says_when_who_said_what_and_how_it_was_found() -> None:
+    assert talk_views({"memories": [memory()]}) == []
+    assert shown(*talk_views({"talk": []})).strip() == "What came back of the talk: nothing."
+    other = exchange(text="user: He bites.", when="in another talk, 1 week ago", talk="monday", by_words=None)
+    beside = exchange(text="Ada: So do I.", when="", by_meaning=None, by_words=None)
+    told = shown(*talk_views({"talk": [other, exchange(), beside]}))
+    assert "What came back of the talk: 3 exchanges, 1 of other talks" in told
+    assert row(told, "He bites.") == ["in another talk, 1 week ago", "user: He bites.", "meaning (#2)"]
+    assert row(told, "monday")[0] == "monday"
+    assert row(told, "Zebulon") == ["3 days ago", "user: My cat is Zebulon.", "meaning (#2), words (#1)"]
+    assert row(told, "I see.")[1] == "Ada: I see."
+    assert row(told, "So do I.") == ["just now", "Ada: So do I.", "said beside it"]
+
+
 def test_escape_sequences_and_markup_are_only_text() -> None:
     mood = {"encoder": HOSTILE, "emotions": {"joy": {"score": 3, "reason": HOSTILE}}}
     hostile = memory(text=HOSTILE, source=HOSTILE, when=HOSTILE, memory="\x1b[2Jabc")
     told = shown(*memory_views({"mood": mood, "memories": [hostile], "strategy": HOSTILE}), width=200)
     assert told.count("[bold]a]0;title[2J b[/bold]") >= 4
+    said = shown(*talk_views({"talk": [exchange(text=HOSTILE, when=HOSTILE, talk=HOSTILE)]}), width=200)
+    assert said.count("[bold]a]0;title[2J") == 3
     assert "[2J b" in shown(mood_view({"mood": {"error": HOSTILE}}))
 
 
