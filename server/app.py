@@ -29,7 +29,7 @@ from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
 from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
 from dramaturg.server.decisions import Approvals
 from dramaturg.server.knowledge import Knowledge
-from dramaturg.server.lookups import LONGEST_THREAD, Lookups, WholeNames
+from dramaturg.server.lookups import KEPT_SOON, LONGEST_THREAD, Lookups, WholeNames
 from dramaturg.server.openai_forms import (
     EventStream,
     chunk,
@@ -275,7 +275,8 @@ class RoleServer:
         A client that keeps no history sends only what is new: it follows the head. The first message of the thread,
         again, is asked again.
         """
-        first = await talk.first_question()
+        while not (first := await talk.first_question()) and (going := self.lookups.going(talk)):
+            await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may go on before it is kept
         return [] if not first or as_heard(first) == as_heard(heard.question) else None
 
     async def _opening(self, talk: Conversation, body: ChatRequest, about: dict[str, Any]) -> Response:

@@ -22,6 +22,7 @@ from dramaturg.stores.formats.cards import Card
 from dramaturg.stores.formats.characters import role_of
 from dramaturg.stores.formats.told import told
 from dramaturg.stores.library import Library
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows.amadeus import AmadeusContext
 
 from fakes import ScriptedChatModel
@@ -260,6 +261,25 @@ async def test_a_server_that_is_stopped_says_so_and_keeps_what_was_said(
     async with served(tmp_path) as http:
         (turn,) = (await http.get("/v1/threads/tea")).json()["turns"]
     assert turn["reply"].strip() == read_events(text).content.strip()
+
+
+async def test_who_sends_only_what_is_new_goes_on_as_soon_as_the_reply_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = ConversationSaver.aput
+
+    async def late(*given: Any) -> Any:
+        await asyncio.sleep(0.05)
+        return await keep(*given)
+
+    monkeypatch.setattr(ConversationSaver, "aput", late)
+    async with served(tmp_path, ScriptedChatModel(reply=lambda _: "I see."), method="vanilla") as http:
+        for at in range(3):
+            body = {"model": "ada", "messages": [{"role": "user", "content": f"line {at}"}]}
+            answer = await http.post("/v1/chat/completions", json=body | {"metadata": {"thread_id": "tea"}})
+            assert answer.is_success
+        turns = (await http.get("/v1/threads/tea?role=ada")).json()["turns"]
+        assert [one["question"] for one in turns][:2] == ["line 0", "line 1"]
 
 
 async def test_who_keeps_no_history_and_stops_finds_what_was_said(tmp_path: Path) -> None:
