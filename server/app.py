@@ -47,12 +47,12 @@ from dramaturg.server.openai_forms import (
     usage_of,
 )
 from dramaturg.server.pages import page_routes
+from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
-from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, thread_name
+from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, known_as, thread_name
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
-LONGEST_USER = 200  # characters
 STOPS_WITHIN = 5.0  # seconds that a request waits for what is kept of a reply that its caller has stopped
 ENDS_WITHIN = 30.0  # seconds that a server which ends waits for turns of which nobody hears any more
 MOST_TEXTS = 2_048  # in one request for embeddings
@@ -94,6 +94,7 @@ class RoleServer:
         """Turns that are being taken, by the names of their threads."""
         self.lookups = Lookups(rooms, self._behind)
         self.approvals = Approvals(self.lookups)
+        self.memory = Remembered(self.lookups)
         self.knowledge = Knowledge(rooms, access)
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
@@ -125,6 +126,7 @@ class RoleServer:
                 Route("/v1/embeddings", self.embeddings, methods=["POST"]),
                 Route("/v1/roles", self.lookups.roles),
                 Route("/v1/roles/{role}", self.lookups.role),
+                Route("/v1/roles/{role}/remembered", self.memory.remembered),
                 Route("/v1/threads", self.lookups.threads),
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
@@ -233,8 +235,7 @@ class RoleServer:
     async def _context(
         self, model: Model, body: ChatRequest, heard: Heard, headers: Mapping[str, str], caller: str
     ) -> RoleContext:
-        # Two people behind one key are two, as far as the client says who asks; no name of a caller holds a slash.
-        given: dict[str, Any] = {"known_as": "/".join(filter(None, (caller, heard.asker)))[:LONGEST_USER]}
+        given: dict[str, Any] = {"known_as": known_as(caller, heard.asker)}
         if body.temperature is not None:
             given["temperature"] = body.temperature
         if tokens := body.max_completion_tokens or body.max_tokens:

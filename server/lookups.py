@@ -99,16 +99,17 @@ class Lookups:
             await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
         if found is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
-        state = await talk.values(found)
+        state, thread = await talk.values(found), self.thread_in(request)
+        before = talk.thread.name.removesuffix(thread[:LONGEST_THREAD])
         return JSONResponse(
             {
                 "object": "turn",
-                "thread": self.thread_in(request),
+                "thread": thread,
                 "role": model.role,
                 "id": found.id,
                 "question": found.question,
                 "reply": found.reply,
-                "evidence": state.get("evidence") or {},
+                "evidence": with_own_names(state.get("evidence") or {}, before),
                 "usage": state.get("usage") or {},
             }
         )
@@ -163,6 +164,19 @@ class WholeNames:
         if scope["type"] == "http" and scope["path"].startswith(THREADS_AT) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("latin-1")}
         await self.app(scope, receive, send)
+
+
+def with_own_names(evidence: Any, before: str) -> Any:
+    """Evidence in which the caller's other threads, of which something came back, are named as they are listed.
+
+    Args:
+        evidence: of a turn; it may have been imported, and hold anything.
+        before: what stands before the name of each of the caller's threads where they are kept.
+    """
+    found = evidence.get("talk") if isinstance(evidence, Mapping) else None
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        return evidence
+    return {**evidence, "talk": [{**one, "talk": str(one.get("talk") or "").removeprefix(before)} for one in found]}
 
 
 async def turn_of(talk: Conversation, wanted: str) -> Turn | None:

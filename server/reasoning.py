@@ -69,7 +69,7 @@ class Words:
         return names + (self.say("more", count=more) if more > 0 else "")
 
     def talk(self, found: Any) -> Iterator[str]:
-        """What came back of what was said before the window, and those lines that were looked for and not beside them."""
+        """What came back of what was said before the window; of what was said beside it, only how much."""
         if found:
             yield self.say("came back", count=len(found))
         for one in [one for one in found if one.get("by_meaning") or one.get("by_words")][:MOST]:

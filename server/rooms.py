@@ -33,6 +33,7 @@ LISTED = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag", "ensemble")
 """The methods that are listed for each role; the others can be asked for by name."""
 THREADS = "dramaturg_threads"
 CANDIDATES = 20
+LONGEST_USER = 200  # characters
 LOOKED_UP = 4
 """The exchanges of a history, from its end, by which its thread is looked for."""
 
@@ -294,6 +295,16 @@ class Rooms:
 def thread_name(caller: str, thread: str) -> str:
     """The name of a caller's thread among all: nobody can name another's."""
     return f"{caller}/{thread}" if caller else thread
+
+
+def known_as(caller: str, asker: str) -> str:
+    """Under which name somebody is known in all talks with a role; two people behind one key are two.
+
+    Args:
+        caller: whose key it is, in which there is no slash; "": the server asks for none.
+        asker: who speaks, as the client says it; "": it does not.
+    """
+    return "/".join(filter(None, (caller, asker)))[:LONGEST_USER]
 
 
 def turn_at(turns: Sequence[Turn], wanted: str) -> Turn | None:

@@ -1,0 +1,83 @@
+"""What a role remembers of who talks to it: the exchanges of a talk, and of that person's other talks with the role."""
+
+import asyncio
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dramaturg.nodes.talk.memory import OTHER_TALKS
+from dramaturg.server.lookups import LONGEST_THREAD, Lookups, turn_of
+from dramaturg.server.rooms import known_as, thread_name
+from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords, TalksOf
+
+A_PAGE = 50  # exchanges that are shown at once
+KEPT_WITHIN = 5.0  # seconds that a turn is waited for which is being taken
+LONGEST_LINE = 1_200  # characters that are shown of what was said
+LONGEST_SEARCH = 200
+
+
+class Remembered:
+    """What the route does that shows what a role remembers of its caller.
+
+    Args:
+        lookups: find the threads.
+    """
+
+    def __init__(self, lookups: Lookups) -> None:
+        self.lookups, self.rooms = lookups, lookups.rooms
+
+    async def remembered(self, request: Request) -> Response:
+        """What a role remembers of the caller: of a thread up to one of its turns, and of the caller's other threads.
+
+        The latest comes first, `skip` of them are left out, and all words of `q` are in each. `user` is for whom the
+        caller talks, as in a request for a turn.
+        """
+        caller, asked = request.scope["caller"], request.query_params
+        model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
+        context = self.rooms.context(model, {})
+        kept = await self.rooms.kept(context)
+        own = kept.prefix + thread_name(caller, "")
+        thread, heads = asked.get("thread", "")[:LONGEST_THREAD], dict[str, str]()
+        if thread:
+            if thread not in await self.rooms.threads_with(model.role, caller):
+                raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")
+            talk = await self.rooms.conversation(model, context, thread_name(caller, thread))
+            if going := self.lookups.going(talk):
+                await asyncio.wait(going, timeout=KEPT_WITHIN)  # who hears a reply may ask before it is kept
+            turn = await turn_of(talk, asked["turn"]) if asked.get("turn") else None
+            if asked.get("turn") and turn is None:
+                raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
+            heads[thread] = str((await talk.values(turn)).get("talk_head") or "")
+        if user := known_as(caller, asked.get("user", "").strip()):
+            others = await TalksOf(kept.store, model.role, user).others(own + thread, OTHER_TALKS)
+            heads |= {one.thread.removeprefix(own): one.head for one in others if one.thread.startswith(own)}
+        found, words = list[tuple[str, TalkRecord]](), asked.get("q", "")[:LONGEST_SEARCH].casefold().split()
+        for name, head in heads.items():
+            records = await TalkRecords(kept.store, model.role, own + name).branch(head)
+            found += [(name, one) for one in records if holds(one, words)]
+        found.sort(key=lambda one: (one[1].at, one[1].place), reverse=True)
+        skip = int(asked["skip"]) if asked.get("skip", "").isdecimal() and len(asked["skip"]) < 9 else 0
+        data = [{"thread": name, "here": name == thread, **shown(one)} for name, one in found[skip : skip + A_PAGE]]
+        about = {"role": model.role, "keeps": bool(getattr(context, "talk_tokens", 0)), "total": len(found)}
+        return JSONResponse({"object": "list", **about, "data": data})
+
+
+def holds(record: TalkRecord, words: list[str]) -> bool:
+    """Whether something is left of an exchange, and all of these words are in it."""
+    said = "\n".join(line.text for line in record.said).casefold()
+    return bool(said) and all(word in said for word in words)
+
+
+def shown(record: TalkRecord) -> dict[str, Any]:
+    """When it was, and who said what; of what is long, the beginning."""
+    lines = [
+        {
+            "who": line.who,
+            "name": line.name,
+            "text": line.text if len(line.text) <= LONGEST_LINE else f"{line.text[: LONGEST_LINE - 1]}…",
+        }
+        for line in record.said
+    ]
+    return {"id": record.id, "turn": record.said[0].id, "at": record.at.isoformat(), "said": lines}

@@ -1,0 +1,116 @@
+"""What a role remembers of who talks to it, by the API that the page calls: to that person, and to nobody else."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dramaturg.server.access import Access
+
+from fakes import ScriptedChatModel
+from served_roles import Screen, served
+
+KEYS = {"alice": "a" * 20, "bob": "b" * 20}
+ALICE, BOB = ({"Authorization": f"Bearer {key}"} for key in KEYS.values())
+TOLD = "My sister Wilhelmina keeps a one-eyed tortoise called Zebulon in the cellar."
+ASKED = "What does Wilhelmina keep?"
+
+
+def plain(**how: Any) -> dict[str, Any]:
+    return {"method": "vanilla", "model": ScriptedChatModel(reply=lambda _: "I see."), **how}
+
+
+async def says(http: httpx.AsyncClient, thread: str, text: str, user: str = "", **headers: str) -> httpx.Response:
+    body = {"model": "ada", "messages": [{"role": "user", "content": text}], "metadata": {"thread_id": thread}}
+    answer = await http.post("/v1/chat/completions", json=body | ({"user": user} if user else {}), headers=headers)
+    assert answer.is_success, answer.text
+    return answer
+
+
+async def remembered(http: httpx.AsyncClient, headers: Any = None, **asked: Any) -> dict[str, Any]:
+    answer = await http.get("/v1/roles/ada/remembered", params=asked, headers=headers)
+    assert answer.is_success, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def questions(told: dict[str, Any]) -> Iterable[str]:
+    return [one["said"][0]["text"] for one in told["data"]]
+
+
+async def test_all_that_was_said_is_shown_the_latest_first_page_by_page_and_found_by_its_words(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain()) as http:
+        for at in range(53):
+            await says(http, "tea", f"one more {at}" if at else TOLD)
+        told = await remembered(http, thread="tea")
+        assert (told["role"], told["keeps"], told["total"], len(told["data"])) == ("ada", True, 53, 50)
+        assert list(questions(told))[:2] == ["one more 52", "one more 51"]
+        assert list(questions(await remembered(http, thread="tea", skip=50))) == ["one more 2", "one more 1", TOLD]
+        (found,) = (await remembered(http, thread="tea", q="TORTOISE sister"))["data"]
+        assert [(one["who"], one["text"]) for one in found["said"]] == [("human", TOLD), ("ai", "I see.")]
+        turns = (await http.get("/v1/threads/tea?role=ada")).json()["turns"]
+        assert (found["turn"], found["thread"], found["here"]) == (turns[0]["id"], "tea", True)
+        assert (await remembered(http, thread="tea", q="tortoise parrot"))["data"] == []
+        assert list(questions(await remembered(http, thread="tea", turn=2))) == ["one more 1", TOLD]
+        for strange in ({"skip": "-1"}, {"skip": "9" * 30}, {"q": "x" * 10_000}, {"user": "\0'\"<"}):
+            await remembered(http, thread="tea", **strange)
+
+
+async def test_a_branch_has_what_was_said_on_it(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain()) as http:
+        screen = Screen(http, "tea")
+        await screen.say("one")
+        await screen.say(TOLD)
+        await screen.edit(2, "another")
+        screen.said.pop()
+        await screen.ask("normal")
+        assert list(questions(await remembered(http, thread="tea"))) == ["another", "one"]
+        turns = (await http.get("/v1/threads/tea/tree?role=ada")).json()["turns"]
+        (told,) = [one["id"] for one in turns if one["question"] == TOLD]
+        assert list(questions(await remembered(http, thread="tea", turn=told))) == [TOLD, "one"]
+
+
+async def test_what_was_said_in_other_talks_is_shown_to_who_said_it(tmp_path: Path) -> None:
+    async with served(tmp_path, access=Access(KEYS), **plain()) as http:
+        await says(http, "monday", TOLD, "Mira", **ALICE)
+        answer = await says(http, "tuesday", ASKED, "Mira", **ALICE)
+        told = await remembered(http, ALICE, thread="tuesday", user="Mira")
+        assert [(one["thread"], one["here"]) for one in told["data"]] == [("tuesday", True), ("monday", False)]
+        assert list(questions(await remembered(http, ALICE, user="Mira"))) == [ASKED, TOLD]  # before a talk begins
+        turn = (await http.get(f"/v1/threads/tuesday/turns/{answer.json()['turn']}?role=ada", headers=ALICE)).json()
+        assert [one["talk"] for one in turn["evidence"]["talk"]] == ["monday"]  # as /v1/threads lists it
+        for asked in ({}, {"user": "Tom"}, {"user": "alice/Mira"}):
+            assert (await remembered(http, ALICE, **asked))["data"] == []
+            assert (await remembered(http, BOB, **asked))["data"] == []
+        assert (await remembered(http, BOB, user="Mira"))["data"] == []
+
+
+@pytest.mark.parametrize("thread", ["tea", "alice/tea", "../alice/tea"])
+async def test_what_a_role_remembers_of_another_caller_is_not_there(tmp_path: Path, thread: str) -> None:
+    async with served(tmp_path, access=Access(KEYS), **plain()) as http:
+        await says(http, "tea", TOLD, **ALICE)
+        assert list(questions(await remembered(http, ALICE, thread="tea"))) == [TOLD]
+        answer = await http.get("/v1/roles/ada/remembered", params={"thread": thread}, headers=BOB)
+        assert answer.status_code == 404
+        assert (await http.get("/v1/roles/ada/remembered", params={"thread": thread})).status_code == 401
+
+
+async def test_a_server_that_keeps_nothing_says_so(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain(settings={"talk_tokens": 0})) as http:
+        await says(http, "tea", TOLD)
+        told = await remembered(http, thread="tea")
+        assert (told["keeps"], told["data"]) == (False, [])
+        strange = await http.get("/v1/roles/ada/remembered", params={"thread": "tea", "turn": "none"})
+        assert strange.status_code == 404
+        assert (await http.get("/v1/roles/nobody/remembered")).status_code == 404
+
+
+async def test_a_client_hears_what_came_back_as_thinking(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain()) as http:
+        await says(http, "monday", TOLD, "Mira")
+        body = {"model": "ada", "messages": [{"role": "user", "content": ASKED}], "user": "Mira", "stream": True}
+        told = (await http.post("/v1/chat/completions", json=body)).text
+        assert "Of what was said before, 1 came back." in told
+        assert "Zebulon" in told
