@@ -252,7 +252,8 @@ def findings(records: Sequence[Asked]) -> StudyFindings:
             "A talk is kept as the memory keeps one (`nodes/talk`): a record for each exchange, which is a line and "
             "the reply to it, and never goes beyond its session. In LoCoMo who speaks first in a session asks; the "
             "caption of an image stands behind its line. Each question is looked up in the whole of its talk, in three "
-            f"ways: by words (BM25), by meaning (cosines of {embeddings}), and by both, as a turn does it. Nothing is asked of a chat model for that.",
+            f"ways: by words (BM25), by meaning (cosines of {embeddings}), and by both, as a turn does it. "
+            "Nothing is asked of a chat model for that.",
             "Lines: where the exchanges stand that hold the lines in which the answer is, among the first k exchanges. "
             "Sessions: the same of sessions, in the order in which their first exchange is found. Share: the share of "
             "a question's lines or sessions that are found, which is LoCoMo's recall. Any and all: whether one, or "

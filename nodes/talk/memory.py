@@ -7,17 +7,20 @@ methods' papers have talks of one turn.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from babel.dates import format_timedelta
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
+from pydantic import JsonValue
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError, WeightsError
@@ -60,7 +63,8 @@ class Shown(NamedTuple):
     """The name of the other talk in which it was said; empty: this one."""
 
 
-class Told(NamedTuple):
+@dataclass(frozen=True)
+class Told:
     """A part of what was said to the role that is looked at: this talk before its window, or the user's other talks."""
 
     index: TalkIndex
@@ -88,8 +92,8 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     words, evidence, vector = asked_for(state), dict[str, Any](), None
     try:
         model = await run.embedder()
-        asked, *_ = await asyncio.gather(model.query(words), *(embed(one, model) for one in parts))
-        vector = unit_rows([asked])[0]
+        asked, _ = await asyncio.gather(model.query(words), asyncio.gather(*(embed(one, model) for one in parts)))
+        vector = unit_rows(np.stack([asked]))[0]
     except (ModelError, WeightsError, ValueError) as error:
         evidence["talk_error"] = str(error)
     found = [await asyncio.to_thread(one.index.nearest, words, vector, one.until, MOST) for one in parts]
@@ -280,7 +284,8 @@ def when(one: Shown, now: datetime, run: Run[SummarySettings]) -> str:
     return only.text.strip(" ,，")
 
 
-class Cached(NamedTuple):
+@dataclass(frozen=True)
+class Cached:
     """An index that stays in the process, and what it was made from."""
 
     talk: Talk
@@ -314,7 +319,7 @@ async def index_of_all(talks: Sequence[tuple[TalkRecords, str]]) -> Told:
     if not branches:
         return Told(TalkIndex(), 0, {})
     kept, talk, _ = branches[0]
-    state = [(one.namespace, head, read.changed) for one, read, head in branches]
+    state: list[JsonValue] = [[*one.namespace, head, read.changed] for one, read, head in branches]
     key = (kept.namespace, sha256(canonical(state)))
     known = _indexes.get(kept.store, OrderedDict()).get(key)
     if known is None:
