@@ -346,15 +346,14 @@ class Conversation:
         async with self.turn():
             await self._settle(await self.thread.unfinished())
             gone, stored = await self.to_forget(ids, phrase), self._stored
-            if stored:
-                await stored.records.drop_notes(one.id for one in gone.notes)
-                await stored.memories.drop(one.id for one in gone.made)
-            if not gone.said and not gone.notes:
+            if not (gone.said or gone.notes or gone.made):
                 return gone
             lines = [line for one in gone.said for line in one.said]
             lines += [Line(id=one.id, who="human", text=one.text) for one in gone.notes]
+            lines += [Line(id=one.id, who="ai", text=fact.text) for one in gone.said for fact in one.facts]
             messages, words = {line.id for line in lines}, Words(lines, [phrase])
-            memories = of_turns(messages, await stored.memories.ids()) if stored else set()
+            memories = {one.id for one in gone.made}
+            memories |= of_turns(messages, await stored.memories.ids()) if stored else set()
             forgetting = Forgetting(
                 await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
             )
@@ -366,6 +365,8 @@ class Conversation:
             if stored:
                 await stored.memories.drop(memories)
                 # Last: killed before, it is known still what is to be forgotten.
+                await stored.records.drop_notes(one.id for one in gone.notes)
+                await stored.records.forget_facts(words.are_in)
                 await stored.records.forget(one.id for one in gone.said)
             return gone._replace(states=states, summaries=forgetting.summaries)
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from dramaturg.conversations.turns import Turn, time_of
 from dramaturg.nodes.talk.index import words_of
 from dramaturg.stores.conversations.memories import ConversationMemory
-from dramaturg.stores.conversations.talk import Line, Note, TalkRecord
+from dramaturg.stores.conversations.talk import Fact, Line, Note, TalkRecord
 from dramaturg.stores.saver.rewriting import parents_first
 from dramaturg.stores.saver.steps import Step
 
@@ -81,7 +81,7 @@ def going(said: Sequence[TalkRecord], ids: Iterable[str], phrase: str) -> list[T
         phrase: what is meant is what holds it, whatever the case, the spaces and the punctuation; empty: nothing.
     """
     meant, words = set(ids), Words([], [phrase])
-    chosen = [one for one in said if is_meant(one, meant) or any(words.are_in(line.text) for line in one.said)]
+    chosen = [one for one in said if is_meant(one, meant) or any(words.are_in(part.text) for part in parts_of(one))]
     asked = {tuple(words_of(line.text)) for one in chosen for line in one.said if line.who == "human"}
     repeated = Words([], [" ".join(one) for one in asked if len(one) > LEAST])
     again = {(one.parent, one.said[0].text) for one in chosen if one.said[0].who == "human"}
@@ -92,6 +92,11 @@ def going(said: Sequence[TalkRecord], ids: Iterable[str], phrase: str) -> list[T
         or (one.said and (one.parent, one.said[0].text) in again)
         or any(repeated.are_in(line.text) for line in one.said)
     ]
+
+
+def parts_of(record: TalkRecord) -> Sequence[Line | Fact]:
+    """What was said in a record, and what was noted of it."""
+    return [*record.said, *record.facts]
 
 
 def is_meant(record: TalkRecord, ids: set[str]) -> bool:

@@ -52,7 +52,7 @@ def known_facts(index: TalkIndex, words: str) -> list[Known]:
     replaced = replaced_in(index.records)
     found = [index.records[one.at] for one in index.nearest(words, None, len(index), LOOKED_AT)]
     known = [Known(f"{record.id}:{at}", fact) for record in found for at, fact in enumerate(record.facts)]
-    return [one for one in known if one.id not in replaced][:MOST_KNOWN]
+    return [one for one in known if one.id not in replaced and one.fact.text][:MOST_KNOWN]
 
 
 async def noted(run: Run[Any], exchange: str, known: Sequence[Known]) -> tuple[tuple[Fact, ...], dict[str, Any]]:

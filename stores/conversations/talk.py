@@ -8,7 +8,7 @@ records, whoever writes them and however often.
 import base64
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, Literal, NamedTuple
@@ -46,7 +46,7 @@ class Line(BaseModel):
 
 
 class Fact(BaseModel):
-    """What was noted of an exchange."""
+    """What was noted of an exchange; without a text where it was forgotten."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -250,6 +250,17 @@ class TalkRecords:
         """Forget what was said in records; what was said after them still has its place."""
         if kept := await self.get(ids):
             await self.save([one.forgotten for one in kept])
+            await self._note_change()
+
+    async def forget_facts(self, meant: Callable[[str], bool]) -> None:
+        """Forget what was noted of exchanges that are remembered; the others keep their places."""
+        changed = list[TalkRecord]()
+        for one in await self.all():
+            facts = tuple(fact.model_copy(update={"text": ""}) if meant(fact.text) else fact for fact in one.facts)
+            if facts != one.facts:  # its meanings were those of its facts, too
+                changed.append(one.model_copy(update={"facts": facts, "embedding": "", "vectors": "", "dimension": 0}))
+        if changed:
+            await self.save(changed)
             await self._note_change()
 
     async def pin(self, ids: Iterable[str], *, pinned: bool) -> None:

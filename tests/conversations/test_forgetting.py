@@ -13,7 +13,7 @@ from databases import open_saver
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kept_talks import ASKED, TOLD, Listener, branch_of, history_of, kept_talk, lines_in, records_of, small_talk
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -26,7 +26,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
-from dramaturg.stores.conversations.talk import Line, TalkRecord
+from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.steps import Step
 from dramaturg.workflows.methods import context_type
@@ -34,7 +34,7 @@ from dramaturg.workflows.names import METHODS
 
 from fakes import ScriptedChatModel
 from property_settings import property_settings
-from roles import fenced, run_settings
+from roles import fenced, run_settings, said
 
 CODE = "zebulon9417"
 SECRET = f"The word that opens my safe is {CODE}, and nobody else may ever hear it."
@@ -315,6 +315,43 @@ async def test_a_note_is_forgotten_wherever_it_was_shown(saver: Any, tmp_path: P
     assert await talk.notes() == [other]
     assert [turn.question for turn in await talk.history()] == ["one", "two"]
     assert (await talk.forget(phrase="called tom")).notes == [other]
+
+
+async def test_what_was_noted_of_it_is_forgotten_also_where_it_was_noted_later(saver: Any, tmp_path: Path) -> None:
+    """Of a later exchange, which says nothing of it itself, it was noted: what holds the words goes."""
+
+    def answer(messages: list[BaseMessage]) -> str:
+        text = said(messages)
+        if "<exchange>" not in text:
+            return "I see."
+        noted = f"The word of the user's safe is {CODE}." if CODE in text else "The user likes rain."
+        return json.dumps({"notes": [{"about": "user", "note": noted, "replaces": []}]})
+
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    given = run_settings(tmp_path / "library", ScriptedChatModel(reply=answer), talk_facts="on")
+    talk.context = type(talk.context)(**given)
+    for text in ("Do you like rain?", SECRET, "Keep it well."):
+        await talk.take_turn(text)
+    assert CODE in repr((await branch_of(talk))[1].facts)
+    later = (await branch_of(talk))[2]
+    noted = (Fact(about="user", text=f"{CODE} is to be kept."), Fact(about="user", text="It is a secret."))
+    await records_of(talk).save([later.model_copy(update={"facts": noted})])
+    gone = await talk.forget(phrase=CODE)
+    assert [one.said[0].text for one in gone.said] == [SECRET, "Keep it well."]
+    assert CODE not in await everything(talk)
+    await talk.take_turn("one")
+    assert lines_in(await branch_of(talk)) == ["Do you like rain?", "one"]
+
+
+async def test_of_what_is_remembered_only_what_was_noted_is_forgotten() -> None:
+    kept = TalkRecords(InMemoryStore(), "ada", "tea")
+    head = await kept.extended("", [HumanMessage("one", id="h"), AIMessage("two", id="a")])
+    noted = (Fact(about="user", text=f"{CODE} is kept."), Fact(about="user", text="It rains."))
+    await kept.save([one.model_copy(update={"facts": noted}) for one in await kept.get([head])])
+    await kept.forget_facts(Words([], [CODE]).are_in)
+    (one,) = await kept.all()
+    assert [fact.text for fact in one.facts] == ["", "It rains."]
+    assert lines_in([one]) == ["one"]
 
 
 # Words, and states of any form
