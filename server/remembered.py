@@ -60,14 +60,15 @@ class Remembered:
         found.sort(key=lambda one: (one[1].at, one[1].place), reverse=True)
         skip = int(asked["skip"]) if asked.get("skip", "").isdecimal() and len(asked["skip"]) < 9 else 0
         data = [{"thread": name, "here": name == thread, **shown(one)} for name, one in found[skip : skip + A_PAGE]]
-        about = {"role": model.role, "keeps": bool(getattr(context, "talk_tokens", 0)), "total": len(found)}
+        keeps = bool(getattr(context, "talk_tokens", 0))
+        about = {"role": model.role, "keeps": keeps, "others": bool(user), "total": len(found)}
         return JSONResponse({"object": "list", **about, "data": data})
 
 
 def holds(record: TalkRecord, words: list[str]) -> bool:
     """Whether something is left of an exchange, and all of these words are in it."""
     said = "\n".join(line.text for line in record.said).casefold()
-    return bool(said) and all(word in said for word in words)
+    return not record.is_forgotten and all(word in said for word in words)
 
 
 def shown(record: TalkRecord) -> dict[str, Any]:

@@ -50,6 +50,12 @@ export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
 export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}`);
 
 
+// What a role remembers of who asks: of a thread up to a turn, and of that person's other talks.
+export const remembered = (id, asked) => {
+  const given = Object.entries(asked).filter(([, value]) => value);
+  return read(`${about(id)}/remembered?${new URLSearchParams(given)}`);
+};
+
 /* What waits for a person, and what a role knows. */
 
 const JSON_SENT = { "Content-Type": "application/json" };

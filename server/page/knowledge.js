@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { button, h, oneLine } from "./dom.js";
 import { language, t } from "./texts.js";
 import { mergeView } from "./merges.js";
-import { section } from "./views.js";
+import { section, when } from "./views.js";
 
 const LOOKS = 2000; // milliseconds between two looks at what another window has begun
 
@@ -188,7 +188,6 @@ export class Knowledge {
 }
 
 const size = (bytes) => `${(bytes / 1_000_000).toFixed(1)} MB`;
-const when = (moment) => new Date(moment).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
 
 function costLine(one) {
   const questions = one.questions ? t("cost_questions", { n: one.questions.toLocaleString(language) }) : t("cost_none");

@@ -6,6 +6,7 @@ import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { Knowledge } from "./knowledge.js";
 import { methodName, methodSelect } from "./methods.js";
+import { Remembered } from "./remembered.js";
 import { Screen, toEnd } from "./screen.js";
 import { Talk } from "./talk.js";
 import { language, NAMES, speakIn, t, translate } from "./texts.js";
@@ -308,7 +309,7 @@ async function openWhy(id, wanted) {
   $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits")));
   let view;
   try {
-    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id));
+    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo);
   } catch (error) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
@@ -352,12 +353,14 @@ $("open-side").addEventListener("click", () => {
   $("open-side").setAttribute("aria-expanded", String(open));
 });
 
-/* What stands in the middle: the talk, two methods side by side, or what the role knows. */
+/* What stands in the middle: the talk, two methods side by side, what the role knows, or what it remembers. */
+
+const BESIDE = [["compare", "both"], ["open-knowledge", "knowledge"], ["open-memory", "memory"]];
 
 function show(what, files) {
   document.body.classList.toggle("comparing", what !== "talk");
   $("talk").hidden = what !== "talk";
-  for (const [button, section] of [["compare", "both"], ["open-knowledge", "knowledge"]]) {
+  for (const [button, section] of BESIDE) {
     $(button).setAttribute("aria-pressed", String(section === what));
     $(section).hidden = section !== what;
   }
@@ -365,6 +368,29 @@ function show(what, files) {
   if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: $("method").value, user: $("as").value.trim(), threadName, told });
   if (what === "knowledge") openKnowledge(files);
   else $("knowledge").replaceChildren();
+  if (what === "memory") openMemory();
+  else $("memory").replaceChildren();
+}
+
+function openMemory() {
+  const { role, talk } = now;
+  const turn = talk.fresh || talk.tree.get(talk.at)?.own ? "" : talk.at;
+  new Remembered($("memory"), {
+    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: $("as").value.trim(), told, refused: keyWanted, go: goTo,
+  }).open();
+}
+
+// Show a turn of a talk, wherever it stands; "" is this talk.
+function goTo(thread, turn) {
+  show("talk");
+  document.body.classList.remove("why-open");
+  return trying(async () => {
+    if (thread && thread !== now.talk.thread) await openTalk(thread);
+    const { talk } = now;
+    if (!talk.tree.get(turn)) return;
+    if (!talk.path.some((one) => one.id === turn)) talk.show(talk.tree.end(turn));
+    now.screen.reveal(talk, turn);
+  });
 }
 
 function openKnowledge(files) {
@@ -376,6 +402,7 @@ function openKnowledge(files) {
 const toggled = (what) => now.role && show($(what).hidden ? what : "talk");
 $("compare").addEventListener("click", () => toggled("both"));
 $("open-knowledge").addEventListener("click", () => toggled("knowledge"));
+$("open-memory").addEventListener("click", () => toggled("memory"));
 
 // A file that is dropped anywhere is not opened by the browser in the place of the page: the role may learn it.
 addEventListener("dragover", (event) => event.preventDefault());
@@ -409,7 +436,8 @@ $("language").addEventListener("change", () => {
   methodSelect($("method"), now.methods, $("method").value);
   now.screen.drawn.clear();
   now.why = null;
-  if ($("talk").hidden) show($("both").hidden ? "knowledge" : "both");
+  const [, beside] = BESIDE.find(([, section]) => !$(section).hidden) ?? [];
+  if (beside) show(beside);
   now.waiting = null;
   quietly(look);
   return draw();

@@ -117,6 +117,15 @@ export class Screen {
     toEnd();
   }
 
+  // Show a turn of the branch, also one that is so far back that it is not drawn yet.
+  reveal(talk, id) {
+    const at = talk.path.findIndex((one) => one.id === id);
+    this.most = Math.max(this.most, talk.path.length - at);
+    this.draw(talk);
+    for (const [of, { item }] of this.drawn) item.classList.toggle("revealed", of === id);
+    this.drawn.get(id)?.item.scrollIntoView({ block: "center" });
+  }
+
   lookedAt(id) {
     for (const [of, { item }] of this.drawn) item.classList.toggle("looked-at", of === id);
   }

@@ -1,11 +1,12 @@
 // What the views of evidence are made of.
 
 import { h, oneLine } from "./dom.js";
-import { t } from "./texts.js";
+import { language, t } from "./texts.js";
 
 const MOST = 40; // of one kind that are shown
 
 export const num = (value, digits = 2) => (typeof value === "number" && Number.isFinite(value) ? value.toFixed(digits).replace(/\.?0+$/, "") || "0" : "–");
+export const when = (moment) => new Date(moment).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
 export const capped = (things, most = MOST) => things.slice(0, most);
 
 export function section(title, inside, given = {}) {

@@ -3,16 +3,19 @@
 import { h, oneLine } from "./dom.js";
 import { identityViews, relationViews } from "./persons.js";
 import { memoryViews } from "./moods.js";
+import { talkViews } from "./remembered.js";
 import { t } from "./texts.js";
 import { badge, capped, list, meter, num, section } from "./views.js";
 
 const MECHANISMS = [
   "dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection", "slips",
+  "talk",
 ];
 
-export function whyView(turn) {
+// `go`, where there is one, shows a turn of a talk.
+export function whyView(turn, go = null) {
   const evidence = turn.evidence && typeof turn.evidence === "object" ? turn.evidence : {};
-  const parts = partViews(evidence);
+  const parts = partViews(evidence, go);
   const cost = tried("usage", () => costView(turn.usage ?? {}));
   if (!parts.length && !cost) return [h("p", { class: "faint" }, t("no_evidence"))];
   const rest = h("details", { class: "rest" }, h("summary", {}, t("rest")));
@@ -24,15 +27,15 @@ export function whyView(turn) {
   return [...parts, cost, rest].filter(Boolean);
 }
 
-function partViews(evidence) {
+function partViews(evidence, go) {
   const found = [];
   for (const [name, view] of Object.entries(VIEWS)) {
-    found.push(tried(name, () => view(evidence)));
+    found.push(tried(name, () => view(evidence, go)));
   }
   for (const [name, value] of Object.entries(evidence)) {
     if (!value || typeof value !== "object" || Array.isArray(value)) continue;
     if (MECHANISMS.some((one) => one in value) && !MECHANISMS.includes(name)) {
-      found.push(section(oneLine(name, 60), partViews(value), { class: "part" }));
+      found.push(section(oneLine(name, 60), partViews(value, go), { class: "part" }));
     } else if (name !== "gate" && Array.isArray(value.attempts)) {
       found.push(tried(name, () => checkedView(name, value.attempts)));
     }
@@ -185,7 +188,7 @@ const thoughts = ({ thoughts: text }) =>
 
 const noted = (evidence) => (evidence.summary ? section(t("summary"), [h("p", { class: "text" }, String(evidence.summary))]) : null);
 
-const VIEWS = { errors: fellBack, parts: joined, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, thoughts, fitted, noted };
+const VIEWS = { errors: fellBack, parts: joined, talk: talkViews, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, thoughts, fitted, noted };
 
 const COSTS = ["calls", "cached", "failures", "prompt_tokens", "completion_tokens", "thought_tokens", "seconds"];
 

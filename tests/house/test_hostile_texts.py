@@ -326,6 +326,7 @@ async def test_what_a_command_writes_runs_nothing_in_chromium(written: bytes, tm
 
 PASSAGES = zip(of("passage", "document"), (of("source") + of("file")) * 9, strict=False)
 HOSTILE: dict[str, Any] = {
+    "talk": [{"text": one, "when": one, "talk": one, "turn": one, "place": 1, "by_words": one} for one in ALL],
     "selection": {
         "selected": [{"text": text, "source": one, "headings": [one, text], "passage": one} for text, one in PASSAGES],
         "verdicts": [{"passage": one, "certainty": 0.5} for one in of("verdict", "source")],
@@ -377,6 +378,16 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
             named = await house.http.post("/v1/chat/completions", json=body, headers={"X-Role-Thread": one})
             assert named.is_success, named.text
         await page.evaluate("dispatchEvent(new Event('focus'))")
+        await page.click("#open-memory")
+        await page.wait_for_selector("#memory li")
+        assert "bad(" in await page.inner_text("#memory")
+        said = [{"who": "human", "name": one, "text": one} for one in ALL]
+        entry = {"thread": ALL[0], "here": False, "turn": ALL[1], "at": ALL[2], "said": said}
+        known = {"keeps": True, "others": True, "total": 2, "data": [entry, entry]}
+        await page.route("**/remembered?*", answering(200, known))
+        await page.fill("#search-memory", ALL[0])
+        await page.wait_for_selector("#memory .badge.some")
+        await page.click("#open-memory")
         usage = {one: {"calls": one} for one in of("node")}
         kinds = {one: {"memories": [{"text": one}]} for one in of("kind")}
         told = {"evidence": HOSTILE | kinds, "usage": usage, "question": ALL[0], "reply": ALL[1]}

@@ -79,6 +79,7 @@ async def test_what_was_said_in_other_talks_is_shown_to_who_said_it(tmp_path: Pa
         told = await remembered(http, ALICE, thread="tuesday", user="Mira")
         assert [(one["thread"], one["here"]) for one in told["data"]] == [("tuesday", True), ("monday", False)]
         assert list(questions(await remembered(http, ALICE, user="Mira"))) == [ASKED, TOLD]  # before a talk begins
+        assert told["others"]
         turn = (await http.get(f"/v1/threads/tuesday/turns/{answer.json()['turn']}?role=ada", headers=ALICE)).json()
         assert [one["talk"] for one in turn["evidence"]["talk"]] == ["monday"]  # as /v1/threads lists it
         for asked in ({}, {"user": "Tom"}, {"user": "alice/Mira"}):

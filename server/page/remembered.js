@@ -1,0 +1,103 @@
+// What was said before: what came back of it into a reply, and all that the role remembers of a person.
+
+import * as api from "./api.js";
+import { button, h, lines, oneLine } from "./dom.js";
+import { t } from "./texts.js";
+import { badge, list, section, when } from "./views.js";
+
+const STILL = 250; // milliseconds without a key until what was typed is looked for
+
+const exchanges = (n) => t(n === 1 ? "exchange" : "exchanges", { n });
+
+/* What came back of the talk, as evidence has it; `go` shows a turn of a talk, "" is this one. */
+export function talkViews({ talk }, go) {
+  if (!talk) return null;
+  if (!talk.length) return section(t("came_back"), [h("p", { class: "faint" }, t("came_back_none"))]);
+  const others = new Map();
+  for (const one of talk.filter((other) => other.talk)) others.set(one.talk, (others.get(one.talk) ?? 0) + 1);
+  const of = [...others].map(([name, n]) => t("of_talk", { n, name: oneLine(name, 60) }));
+  return section(t("came_back"), [
+    h("p", {}, [exchanges(talk.length), ...of].join(", ")),
+    list(talk.map((one) => h("li", {},
+      h("div", { class: "marks" }, badge(one.when || t("just_now")), howFound(one)),
+      lines(one.text).split("\n").map((line) => h("p", { class: "text" }, oneLine(line, 600))),
+      one.talk ? h("p", { class: "faint" }, oneLine(one.talk, 120)) : null,
+      go && one.place >= 0 ? h("div", { class: "tools" }, button(t("show_where"), () => go(one.talk, one.turn))) : null))),
+  ]);
+}
+
+function howFound(one) {
+  const found = [["by_meaning", one.by_meaning], ["by_words", one.by_words]].filter(([, rank]) => Number.isInteger(rank));
+  if (found.length) return found.map(([how, rank]) => badge(t(how, { n: rank }), "good"));
+  if (one.place < 0) return badge(t("note"), "some");
+  return badge(t("beside"));
+}
+
+/* All that a role remembers of the person, the latest first, with a search. `go` shows a turn of a talk, and `refused` is
+   asked what to do about an error, and gives true where it has done it. */
+export class Remembered {
+  constructor(root, { role, name, thread, turn, user, told, refused, go }) {
+    Object.assign(this, { role, name, thread, turn, user, told, refused, go });
+    this.asked = 0;
+    this.search = h("input", { type: "search", id: "search-memory", maxlength: "200", autocomplete: "off", oninput: () => this.typed() });
+    this.about = h("div", { class: "knowledge" });
+    this.status = h("p", { class: "faint", role: "status" });
+    this.found = h("ul", { class: "found" });
+    this.more = h("div", { class: "tools" });
+    this.body = h("div", { class: "knowledge" },
+      this.about, h("div", { class: "search" }, h("label", { for: "search-memory" }, t("search")), this.search), this.status, this.found, this.more);
+    root.replaceChildren(h("h2", { tabindex: "-1" }, t("remembers", { name })), this.body);
+  }
+
+  typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.open(), STILL);
+  }
+
+  open() {
+    return this.read(0);
+  }
+
+  async read(skip) {
+    this.asked += 1;
+    const { asked } = this;
+    const { role, thread, turn, user } = this;
+    let told;
+    try {
+      told = await api.remembered(role, { thread, turn, user, q: this.search.value.trim(), skip });
+    } catch (error) {
+      if (asked === this.asked && this.body.isConnected && !this.refused(error, () => this.read(skip))) this.failed(error, () => this.read(skip));
+      return;
+    }
+    if (asked !== this.asked || !this.body.isConnected) return;
+    this.about.replaceChildren(h("p", { class: told.keeps ? "faint" : "warning" }, this.means(told)));
+    this.status.textContent = told.total ? exchanges(told.total) : t(this.search.value.trim() ? "nothing_found" : "nothing_remembered");
+    const rows = told.data.map((one) => this.row(one));
+    if (skip) this.found.append(...rows);
+    else this.found.replaceChildren(...rows);
+    const left = told.total - skip - rows.length;
+    this.more.replaceChildren(left > 0 && rows.length ? button(t("more", { n: left }), () => this.read(skip + rows.length)) : "");
+    if (skip) rows[0]?.querySelector("button")?.focus();
+  }
+
+  means(told) {
+    if (!told.keeps) return t("keeps_nothing");
+    return `${t("remembers_means", { name: this.name })} ${t(told.others ? "remembers_others" : "remembers_here", { name: this.name })}`;
+  }
+
+  failed(error, again) {
+    const message = error instanceof api.Away ? t("away_now") : t("failed", { message: error.message });
+    this.about.replaceChildren(h("p", { class: "warning", role: "alert" }, message), button(t("try_again"), again));
+  }
+
+  row(one) {
+    return h("li", {},
+      h("div", { class: "marks" }, badge(when(one.at)), one.here ? null : badge(one.thread, "some")),
+      one.said.map((line) => h("p", { class: "text" }, h("b", {}, `${this.speaker(line)}: `), line.text)),
+      h("div", { class: "tools" }, button(t("show_where"), () => this.go(one.thread, one.turn))));
+  }
+
+  speaker(line) {
+    return line.who === "human" ? oneLine(line.name, 80) || t("you") : this.name;
+  }
+}

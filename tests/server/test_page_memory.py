@@ -1,0 +1,133 @@
+"""What comes back of what was said, and what a role remembers of a person, on the page in Chromium."""
+
+from pathlib import Path
+
+import pytest
+from chat_clients import CLIENTS, missing
+from page_house import House, page_house
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(missing("playwright")), reason=missing("playwright")),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+TOLD = "My sister Wilhelmina keeps a one-eyed tortoise called Zebulon in the cellar."
+ASKED = "What does Wilhelmina keep?"
+SMALL = {"settings": {"window": 4, "summary_tokens": 0, "redraws": 0}}
+
+
+async def memory(house: House) -> None:
+    await house.page.click("#open-memory")
+    await house.page.wait_for_selector("#memory .faint")
+
+
+async def entries(house: House) -> list[str]:
+    return [await one.inner_text() for one in await house.page.query_selector_all("#memory li")]
+
+
+async def test_why_says_what_came_back_when_and_where(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **SMALL) as house:
+        await house.open()
+        await house.page.fill("#as", "Mira")
+        await house.say(TOLD)
+        await house.page.click("#new")
+        await house.page.wait_for_selector(".greeting")
+        for line in ("Do you like rain?", "Is the ferry late?", "Who mends your nets?", ASKED):
+            await house.say(line)
+        await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
+        shown = await house.page.inner_text("#why-body")
+        assert "Came back of what was said" in shown
+        assert "1 of them of the talk “" in shown
+        assert "in another talk" in shown
+        assert "by its words, rank 1" in shown
+        await house.page.locator("#why-body li", has_text="Zebulon").get_by_role("button", name="Show where").click()
+        await house.until("document.querySelector('#turns .revealed')?.textContent.includes('Zebulon')")
+        assert [question for question, _ in await house.shown()] == [TOLD]
+
+
+async def test_all_that_is_remembered_is_listed_searched_and_shown_where_it_was_said(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **SMALL) as house:
+        await house.open()
+        await memory(house)
+        assert "nobody says who you are" in await house.page.inner_text("#memory")
+        assert await entries(house) == []
+        await house.page.click("#open-memory")
+        await house.page.fill("#as", "Mira")
+        await house.say(TOLD)
+        await house.say("Do you like rain?")
+        await house.press(".asked", "Edit the question")
+        await house.page.fill(".turn textarea", "Do you like snow?")
+        await house.page.click(".turn textarea + .tools .main")
+        await house.settled()
+        await memory(house)
+        await house.until("document.querySelectorAll('#memory li').length === 2")
+        first, last = await entries(house)
+        assert "Do you like snow?" in first  # the other branch is not what it remembers here
+        assert f"You: {TOLD}" in last
+        await house.page.fill("#search-memory", "TORTOISE")
+        await house.until("document.querySelectorAll('#memory li').length === 1")
+        await house.page.click("#open-memory")
+        await house.page.click("#new")
+        await house.page.wait_for_selector(".greeting")
+        await memory(house)
+        await house.until("document.querySelectorAll('#memory li').length === 2")
+        await house.page.fill("#search-memory", "no such words")
+        await house.until("document.querySelector('#memory [role=status]').textContent === 'Nothing with these words.'")
+        await house.page.fill("#search-memory", "")
+        await house.until("document.querySelectorAll('#memory li').length === 2")
+        await house.page.locator("#memory li", has_text="snow").get_by_role("button", name="Show where").click()
+        await house.until("document.querySelector('#turns .revealed')?.textContent.includes('snow')")
+
+
+async def test_who_shows_where_something_was_said_far_back_sees_it(tmp_path: Path) -> None:
+    async with page_house(tmp_path, method="vanilla", **SMALL) as house:
+        said = [{"role": "user", "content": TOLD}, {"role": "assistant", "content": "I see."}]
+        for at in range(120):
+            said += [{"role": "user", "content": f"line {at}"}, {"role": "assistant", "content": f"So it is, {at}."}]
+        body = {"model": "ada:vanilla", "messages": [*said, {"role": "user", "content": "And now?"}]}
+        (await house.http.post("/v1/chat/completions", json=body, headers={"X-Role-Thread": "long"})).raise_for_status()
+        await house.open()
+        await house.page.click("#threads button")
+        await house.page.wait_for_selector("#turns > li:nth-child(100)")
+        await memory(house)
+        await house.page.fill("#search-memory", "Zebulon")
+        await house.until("document.querySelectorAll('#memory li').length === 1")
+        await house.page.get_by_role("button", name="Show where").click()
+        await house.until(
+            "(([one, box]) => one && one.top >= box.top && one.bottom <= box.bottom)([document.querySelector"
+            "('#turns .revealed'), document.querySelector('#scroll')].map((one) => one?.getBoundingClientRect()))"
+        )
+
+
+@pytest.mark.parametrize("size", [(390, 760), (1400, 900)], ids=["phone", "wide"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme: str) -> None:
+    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    async with page_house(tmp_path, *size, **SMALL) as house:
+        page, found = house.page, list[str]()
+        await page.emulate_media(color_scheme=scheme)
+
+        async def look(state: str) -> None:
+            await page.evaluate(axe)
+            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+            found.extend(
+                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']]}" for one in result["violations"]
+            )
+
+        await house.open()
+        await page.fill("#as", "Mira")
+        for line in (TOLD, "Do you like rain?", "Is the ferry late?", ASKED):
+            await house.say(line)
+        await page.locator(".ask-why").last.click()
+        await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
+        await look("why")
+        if size[0] < 500:
+            await page.click("#close-why")
+            await page.click("#open-side")
+        await memory(house)
+        await page.wait_for_selector("#memory li")
+        await look("memory")
+        await page.get_by_role("button", name="Show where").last.click()
+        await page.wait_for_selector("#turns .revealed")
+        await look("revealed")
+        assert found == []
