@@ -41,13 +41,14 @@ from dramaturg.nodes.turn import (
 )
 from dramaturg.stores.conversations.talk import Line, Note, Talk, TalkRecord, TalkRecords, TalksOf
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.index.vectors import unit_rows
+from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 
 MOST = 24  # exchanges that are found, before there is room for them
 LONG = 600  # bytes of a line: a longer one is shown by what was found in it
 LEAST = 60  # bytes: where less is left, nothing more is looked for
 OPENING = 200  # bytes that are shown of a long line in which nothing was found
+SHORT, FEW = 1000, 8  # records that are looked through, or added, in less time than a thread takes to begin
 BRANCHES = 64  # of talks, whose indexes stay in the process
 MOST_RECORDS = 100_000  # in all of them
 OTHER_TALKS = 50  # of the same user, that are looked at: the latest
@@ -85,18 +86,21 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     """
     run = await open_run(runtime, SummarySettings)
     kept = talk_records(runtime, run.settings)
-    parts = await told_before(kept, state, runtime, run.settings) if kept else []
-    notes = notes_with_room(await kept.notes(), run) if kept else []
+    if kept is None:
+        return {"recalled_talk": []}
+    talk = await kept.read(state.get("talk_head", ""))
+    parts, notes = await told_before(kept, talk, state, run.settings), notes_with_room(talk.notes, run)
     if not parts:
         return {"recalled_talk": notes, **({"evidence": {"talk": list(map(dict, notes))}} if notes else {})}
-    words, evidence, vector = asked_for(state), dict[str, Any](), None
+    words, evidence = asked_for(state), dict[str, Any]()
+    vector: Vectors | None = None
     try:
         model = await run.embedder()
         asked, _ = await asyncio.gather(model.query(words), asyncio.gather(*(embed(one, model) for one in parts)))
         vector = unit_rows(np.stack([asked]))[0]
     except (ModelError, WeightsError, ValueError) as error:
         evidence["talk_error"] = str(error)
-    found = [await asyncio.to_thread(one.index.nearest, words, vector, one.until, MOST) for one in parts]
+    found = [await looked_up(one, words, vector) for one in parts]
     left = run.settings.talk_tokens * BYTES - sum(size_of(one["text"]) for one in notes)
     shown, now = with_room(parts, found, words, run, left), datetime.now(UTC)
     recalled: list[RecalledTalk] = [
@@ -160,11 +164,18 @@ def known_as(own: SummarySettings) -> str:
     return own.known_as or str(get_config().get("configurable", {}).get("langgraph_auth_user_id") or "")
 
 
-async def told_before(kept: TalkRecords, state: TalkState, runtime: Runtime[Any], own: SummarySettings) -> list[Told]:
+async def looked_up(told: Told, words: str, vector: Vectors | None) -> list[Found]:
+    """What is nearest to a question; a short talk is not worth a thread."""
+    if told.until < SHORT:
+        return told.index.nearest(words, vector, told.until, MOST)
+    return await asyncio.to_thread(told.index.nearest, words, vector, told.until, MOST)
+
+
+async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: SummarySettings) -> list[Told]:
     """What there is to look at: this talk before its window, and the other talks of the same user."""
     parts, head = list[Told](), state.get("talk_head", "")
     if head:
-        index = await index_of(kept, head)
+        index = await index_of(kept, head, talk)
         if until := before_window(index.records, {str(message.id) for message in state["messages"]}):
             parts.append(Told(index, until, {"": kept}))
     if user := known_as(own):
@@ -294,9 +305,15 @@ class Cached:
     kept: Mapping[str, TalkRecords]
 
 
-async def index_of(kept: TalkRecords, head: str) -> TalkIndex:
-    """The index of the branch that ends with a record; it grows with the talk."""
-    talk, new = await kept.read(head), list[TalkRecord]()
+async def index_of(kept: TalkRecords, head: str, talk: Talk | None = None) -> TalkIndex:
+    """The index of the branch that ends with a record; it grows with the talk.
+
+    Args:
+        kept: where the talk is kept.
+        head: the id of the record.
+        talk: what was read of it just now.
+    """
+    talk, new = talk or await kept.read(head), list[TalkRecord]()
     with _lock:
         indexes = _indexes.setdefault(kept.store, OrderedDict())
         for key in [key for key, one in indexes.items() if key[0] == kept.namespace and one.changed != talk.changed]:
@@ -308,7 +325,10 @@ async def index_of(kept: TalkRecords, head: str) -> TalkIndex:
                 index = known.index
                 break
             new.append(record)
-    await asyncio.to_thread(index.extend, new[::-1])
+    if len(new) < FEW:
+        index.extend(new[::-1])
+    else:
+        await asyncio.to_thread(index.extend, new[::-1])
     _remember(kept.store, (kept.namespace, head), Cached(talk, talk.changed, index, {"": kept}))
     return index
 

@@ -123,6 +123,8 @@ class Talk:
         self.records: dict[str, TalkRecord] = {}
         self.changed: JsonValue = None
         """What differs where something was forgotten since then."""
+        self.notes: list[Note] = []
+        """The user's notes, the oldest first; they are of all branches."""
 
     def back(self, head: str, most: int | None = None) -> Iterator[TalkRecord]:
         """The records that led to one, that one first, and at most so many; where one is lost, those after it."""
@@ -153,8 +155,9 @@ class TalkRecords:
     async def read(self, head: str) -> Talk:
         """Have the records of the conversation that lead to one; what is there already is not read again."""
         talk = self._known()
-        marked = await self.store.aget(self.namespace, CHANGED)
-        changed = marked.value.get("times") if marked else None
+        marked, noted = await self.store.abatch([GetOp(self.namespace, CHANGED), GetOp(self.namespace, NOTES)])
+        changed = marked.value.get("times") if isinstance(marked, Item) else None
+        talk.notes = self._notes_in(noted)
         if talk.changed != changed:
             talk.records.clear()
             talk.changed = changed
@@ -271,9 +274,11 @@ class TalkRecords:
 
     async def notes(self) -> list[Note]:
         """The user's notes, the oldest first; they are of all branches."""
-        item = await self.store.aget(self.namespace, NOTES)
-        kept = item.value.get("notes") if item else []
-        if not item or item.value.get("checksum") != self._checksum(kept):
+        return self._notes_in(await self.store.aget(self.namespace, NOTES))
+
+    def _notes_in(self, item: object) -> list[Note]:
+        kept = item.value.get("notes") if isinstance(item, Item) else None
+        if not isinstance(item, Item) or not kept or item.value.get("checksum") != self._checksum(kept):
             return []
         return [Note.model_validate(one) for one in kept]
 
