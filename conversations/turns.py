@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
@@ -59,14 +59,15 @@ async def turns_until(
 
 async def said_until(
     saver: BaseCheckpointSaver[Any], thread: str, checkpoint: str
-) -> tuple[list[BaseMessage], dict[str, datetime]]:
+) -> tuple[list[AnyMessage], dict[str, datetime]]:
     """Return the messages that led to a checkpoint, oldest first, and when each was said, by its id."""
     if isinstance(saver, ConversationSaver):
         steps = await saver.asteps(thread, checkpoint)
     else:
         steps = list(lineage(await all_steps(saver, thread), checkpoint))[::-1]
     times = {str(one.id): when for step in steps if (when := time_of(step.checkpoint_id)) for one in step.said}
-    return [message for step in steps for message in step.said], times
+    said: list[Any] = [message for step in steps for message in step.said]
+    return said, times
 
 
 def time_of(checkpoint: str) -> datetime | None:

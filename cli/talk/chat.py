@@ -169,7 +169,8 @@ def chat(
             while (line := next_line()) not in {None, "/quit", "/exit"}:
                 changes = interruptible(runner, talk, obeyed(talk, line or ""))
                 words = words_to_forget(line or "")
-                if words and interruptible(runner, talk, is_there(talk, words)) and agreed("Forget it?"):
+                there = bool(words) and interruptible(runner, talk, is_there(talk, words))
+                if there and agreed("Forget it?"):
                     interruptible(runner, talk, forgotten(talk, words))
                 if changes and (numbers := ask_for_approval(changes)) is not None:
                     interruptible(runner, talk, obeyed(talk, f"/approve {' '.join(map(str, numbers)) or 'none'}"))

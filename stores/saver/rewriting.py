@@ -17,7 +17,8 @@ from dramaturg.stores.saver.checkpoints import load, new_in, pack
 from dramaturg.stores.saver.rows import MESSAGES, VERSION, Line, Link, as_channels, as_json, as_keys
 from dramaturg.stores.saver.serde import StrictSerializer
 
-K, T = TypeVar("K"), TypeVar("T")
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class Rewriter(Protocol):
@@ -155,8 +156,8 @@ def _rewritten(saved: Iterable[CheckpointTuple], new: Rewriter) -> Iterator[tupl
     """The checkpoints that change, as they were and as they are to be; what one continues comes before it."""
 
     def place(config: RunnableConfig | None) -> tuple[str, str] | None:
-        own = config["configurable"] if config else None
-        return own and (own["checkpoint_ns"], own["checkpoint_id"])
+        own = config["configurable"] if config else {}
+        return (own["checkpoint_ns"], own["checkpoint_id"]) if own else None
 
     every = {place(one.config): one for one in saved}
     for one in parents_first(every, lambda one: place(one.parent_config)):
@@ -168,8 +169,9 @@ def parents_first(every: Mapping[K, T], parent: Callable[[T], K | None]) -> Iter
     """All of a tree, given by their keys, the latest first: each after the one that it continues."""
     left = dict(every)
     while left:
-        chain, key = list[T](), next(reversed(left))
+        chain = list[T]()
+        key: K | None = next(reversed(left))
         while (one := left.pop(key, None)) is not None:  # type: ignore[arg-type]  # None is the key of nothing
             chain.append(one)
-            key = parent(one)  # type: ignore[assignment]
+            key = parent(one)
         yield from reversed(chain)
