@@ -271,6 +271,11 @@ class Conversation:
         shown = [as_record(turn) for turn in turns if turn.id not in known and turn.reply is not None]
         return sorted([*(one for one in kept if not one.is_forgotten), *shown], key=lambda one: one.at)
 
+    async def _rewritten(self, forgetting: Forgetting) -> int:
+        if isinstance(self.saver, ConversationSaver):
+            return await self.saver.arewrite(self.thread.name, forgetting)
+        return await rewrite_elsewhere(self.saver, self.thread.name, forgetting)
+
     async def memories(self) -> list[ConversationMemory]:
         """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
         return await self._stored.memories.all() if self._stored else []
@@ -328,8 +333,9 @@ class Conversation:
 
         With it goes where the same was asked again, or is repeated in full, on every branch, and what came of it: what
         the turn has added to what the role remembers, what quotes it, and the summaries that may tell of it. The rest
-        can be gone on with. An unfinished turn is ended or withdrawn first. A client that keeps the history itself
-        brings it back by sending it again.
+        can be gone on with. In the user's other talks it is taken out where it came back; what was said there stays.
+        An unfinished turn is ended or withdrawn first. A client that keeps the history itself brings it back by sending
+        it again.
 
         Args:
             ids: of what is meant, as `remembered`, `memories` and `notes` give them, or of its messages.
@@ -357,10 +363,11 @@ class Conversation:
             forgetting = Forgetting(
                 await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
             )
-            if isinstance(self.saver, ConversationSaver):
-                states = await self.saver.arewrite(self.thread.name, forgetting)
-            else:
-                states = await rewrite_elsewhere(self.saver, self.thread.name, forgetting)
+            states = await self._rewritten(forgetting)
+            for other in await stored.records.beside() if stored else ():
+                there = self.on(other, self.context)
+                async with there.turn():
+                    states += await there._rewritten(Forgetting({}, messages, words, memories, everywhere=True))
             await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
             if stored:
                 await stored.memories.drop(memories)

@@ -13,14 +13,7 @@ from rich.text import Text
 from dramaturg.cli.drawing.wheel import strongest
 from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.library.memory_drafts import decide, make_draft, show_draft
-from dramaturg.cli.library.thread_memories import (
-    Listed,
-    forgotten_line,
-    ids_of,
-    listed_in,
-    pinned_in,
-    texts_of,
-)
+from dramaturg.cli.library.thread_memories import Listed, forgotten_line, ids_of, listed_in, pinned_in, texts_of
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
@@ -103,8 +96,7 @@ def memories(
     text: Annotated[str, typer.Option(help="The new words of the role.")] = "",
     question: Annotated[str | None, typer.Option(help="The new question, to which the role's words reply.")] = None,
     thread: Annotated[
-        str,
-        typer.Option(help="What was said in this conversation and is remembered, not the role's own memories."),
+        str, typer.Option(help="What was said in this conversation and is remembered, not the role's own memories.")
     ] = "",
     draft: Annotated[
         bool, typer.Option("--draft", help="Let a model draft memories from the profile and the chronicle.")
@@ -162,7 +154,7 @@ def carry_out(wish: Wish, known: KnownMemories, *, yes: bool, as_json: bool) -> 
     """Change a memory, and have what is left indexed."""
     one = chosen(wish, known)
     if wish.what == "remove" and not yes:
-        for text in asyncio.run(going_with(known, one))[1:] if known.thread else ():
+        for text in asyncio.run(going_with(known, one)) if known.thread else ():
             screen.print(f"With it: {excerpt(text)}", soft_wrap=True)
         typer.confirm(f"Remove {one.memory} ({one.text[:60]!r}) of {known.whose}?", abort=True, err=True)
         one = chosen(wish._replace(memory=one.memory), known)  # the files may have changed while the question stood
@@ -226,9 +218,12 @@ async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> Forgotte
 
 
 async def going_with(known: KnownMemories, one: Listed) -> list[str]:
-    """All that is forgotten with what is to be removed."""
+    """What else is forgotten with what is to be removed."""
     async with conversation(known) as talk:
-        return [*texts_of(await talk.to_forget(ids_of(one)), known.role.card.name)]
+        texts = [*texts_of(await talk.to_forget(ids_of(one)), known.role.card.name)]
+    if one.text in texts:
+        texts.remove(one.text)
+    return texts
 
 
 def show(whose: str, found: Sequence[Listed], of: int, *, as_json: bool) -> None:

@@ -318,8 +318,10 @@ class TalkRecords:
 
         Args:
             turns: the ids of all turns that are left.
-            heads: the ids of records that are named somewhere, with all that led to them.
+            heads: the ids of records that are named somewhere, with all that led to them; first that of the talk as it
+                is now.
         """
+        heads = list(heads)
         held, records = set(turns), {one.id: one for one in await self.all()}
         ends = [one.id for one in records.values() if any(line.id in held for line in one.said)]
         kept = set[str]()
@@ -329,6 +331,13 @@ class TalkRecords:
                 kept.add(record.id)
                 record = records.get(record.parent)
         if gone := records.keys() - kept:
+            now = heads[0] if heads else ""
+            writes: list[Op] = [
+                PutOp(one.namespace, one.key, {**one.value, "head": now} if now else None, index=False)
+                for one in await self._named()
+                if one.value.get("head") in gone
+            ]
+            await self.store.abatch(writes)
             await self._drop(gone)
             await self._note_change()
 
@@ -340,11 +349,21 @@ class TalkRecords:
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not, and that somebody has said it."""
         keys = {item.key async for item in self._items()}
-        heads = [one async for one in self._items((HEADS,)) if one.value.get("thread") == self.thread]
-        await self.store.abatch([PutOp(one.namespace, one.key, None) for one in heads if one.value.get("head") in keys])
+        named = [one for one in await self._named() if one.value.get("head") in keys]
+        await self.store.abatch([PutOp(one.namespace, one.key, None) for one in named])
         await self._drop(keys)
         with _lock:
             _talks.get(self.store, OrderedDict()).pop(self.namespace, None)
+
+    async def beside(self) -> set[str]:
+        """The other talks of those who have had this one: what was said here may have come back in them."""
+        users = {item.namespace for item in await self._named()}
+        names = {item.value.get("thread") async for item in self._items((HEADS,)) if item.namespace in users}
+        return {one for one in names if isinstance(one, str) and one != self.thread}
+
+    async def _named(self) -> list[Item]:
+        """Where this talk stands among those of its users."""
+        return [item async for item in self._items((HEADS,)) if item.value.get("thread") == self.thread]
 
     async def _drop(self, ids: Iterable[str]) -> None:
         for page in pages(ids):

@@ -354,6 +354,20 @@ async def test_of_what_is_remembered_only_what_was_noted_is_forgotten() -> None:
     assert lines_in([one]) == ["one"]
 
 
+async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_user(saver: Any, tmp_path: Path) -> None:
+    store = InMemoryStore()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    other = kept_talk(tmp_path, saver, store, "dinner", known_as="tom")
+    await talk.take_turn(SECRET)
+    await other.take_turn("What is the word that opens my safe?")
+    assert CODE in await everything(other)
+    await talk.forget(phrase=CODE)
+    assert CODE not in await everything(other)
+    assert [turn.question for turn in await other.history()] == ["What is the word that opens my safe?"]
+    await other.take_turn("And what is the word now?")
+    assert CODE not in await everything(other)
+
+
 # Words, and states of any form
 
 

@@ -359,3 +359,19 @@ async def test_a_talk_that_is_erased_comes_back_in_no_other(tmp_path: Path) -> N
     assert "tea" not in {item.value.get("thread") for item in await store.asearch(())}
     await other.take_turn(ASKED)
     assert TOLD not in listener.recalled
+
+
+async def test_of_a_talk_from_which_a_turn_was_deleted_the_rest_comes_back_in_others(tmp_path: Path) -> None:
+    async with ConversationSaver.open(tmp_path / "talks.sqlite") as saver:
+        listener, store = Listener(), InMemoryStore()
+        talk = kept_talk(tmp_path, saver, store, known_as="tom")
+        other = kept_talk(tmp_path, saver, store, "dinner", listener=listener, known_as="tom")
+        for text in (TOLD, "two"):
+            await talk.take_turn(text)
+        await talk.delete((await talk.history())[1].id)
+        await other.take_turn(ASKED)
+        assert TOLD in listener.recalled
+        await talk.delete((await talk.history())[0].id)
+        await other.take_turn(ASKED)
+        assert TOLD not in listener.recalled
+        assert "tea" not in {item.value.get("thread") for item in await store.asearch(())}
