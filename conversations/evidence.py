@@ -128,6 +128,13 @@ class _Recalled(TypedDict, total=False):
     talk: str
     by_meaning: Count | None
     by_words: Count | None
+    pinned: bool
+
+
+class _Fact(TypedDict, total=False):
+    about: Required[str]
+    text: Required[str]
+    replaces: Required[list[str]]
 
 
 class _Pair(TypedDict, total=False):
@@ -233,6 +240,8 @@ class _Evidence(TypedDict, total=False):
     summary_error: str
     talk: list[_Recalled]
     talk_error: str
+    facts: list[_Fact]
+    facts_error: str
     attributes_error: str
     retrieved: list[_Passage]
     action: str

@@ -1,12 +1,14 @@
 """What a role remembers of who talks to it: the exchanges of a talk, and of that person's other talks with the role."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dramaturg.conversations.forgetting import Forgotten
 from dramaturg.nodes.talk.memory import OTHER_TALKS
 from dramaturg.server.lookups import LONGEST_THREAD, Lookups, turn_of
 from dramaturg.server.rooms import known_as, thread_name
@@ -16,10 +18,26 @@ A_PAGE = 50  # exchanges that are shown at once
 KEPT_WITHIN = 5.0  # seconds that a turn is waited for which is being taken
 LONGEST_LINE = 1_200  # characters that are shown of what was said
 LONGEST_SEARCH = 200
+MOST_MEANT = 100
+
+
+class Meant(BaseModel):
+    """The body of a request about some of what was said on a thread."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ids: list[Annotated[str, Field(max_length=200)]] = Field(min_length=1, max_length=MOST_MEANT)
+    """Of exchanges, as they are listed."""
+
+
+class Pin(Meant):
+    """The body of a request that what was said is to come back whatever is asked, or is not."""
+
+    pinned: bool
 
 
 class Remembered:
-    """What the route does that shows what a role remembers of its caller.
+    """What the routes do about what a role remembers of its caller.
 
     Args:
         lookups: find the threads.
@@ -64,6 +82,31 @@ class Remembered:
         about = {"role": model.role, "keeps": keeps, "others": bool(user), "total": len(found)}
         return JSONResponse({"object": "list", **about, "data": data})
 
+    async def to_forget(self, request: Request) -> Response:
+        """What forgetting some of what was said on a thread would forget; nothing is forgotten by it."""
+        body = Meant.model_validate_json(await request.body())
+        _, talk = await self.lookups.talk(request)
+        return JSONResponse({"object": "to_forget", **counted(await talk.to_forget(body.ids))})
+
+    async def forget(self, request: Request) -> Response:
+        """Forget for good some of what was said on a thread, on all its branches, with what came of it."""
+        body = Meant.model_validate_json(await request.body())
+        _, talk = await self.lookups.talk(request)
+        return JSONResponse({"object": "forgotten", **counted(await talk.forget(body.ids))})
+
+    async def pin(self, request: Request) -> Response:
+        """Have some of what was said on a thread come back whatever is asked, or no more."""
+        body = Pin.model_validate_json(await request.body())
+        _, talk = await self.lookups.talk(request)
+        return JSONResponse(
+            {"object": "pinned", "pinned": body.pinned, "kept": await talk.pin(body.ids, pinned=body.pinned)}
+        )
+
+
+def counted(gone: Forgotten) -> dict[str, Any]:
+    """What is forgotten, as it is shown."""
+    return {"said": [shown(one) for one in gone.said[:A_PAGE]], "total": len(gone.said), "summaries": gone.summaries}
+
 
 def holds(record: TalkRecord, words: list[str]) -> bool:
     """Whether something is left of an exchange, and all of these words are in it."""
@@ -81,4 +124,5 @@ def shown(record: TalkRecord) -> dict[str, Any]:
         }
         for line in record.said
     ]
-    return {"id": record.id, "turn": record.said[0].id, "at": record.at.isoformat(), "said": lines}
+    about = {"id": record.id, "turn": record.said[0].id, "at": record.at.isoformat(), "pinned": record.pinned}
+    return {**about, "said": lines}

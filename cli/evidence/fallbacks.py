@@ -38,6 +38,7 @@ GONE = {
     "drafts": Gone("a draft has no score", "verify=false"),
     "slips": Gone("no other draw of the reply was had", "redraws=0"),
     "talk": Gone("what was said before was looked for by its words alone", "talk_tokens=0"),
+    "facts": Gone("nothing was noted of what was said", "talk_facts=off"),
     "remember": Gone("this turn is not remembered", "conversation_memories=0"),
     "summary": Gone("what has left the window was not noted", "summary_tokens=0"),
 }

@@ -96,9 +96,10 @@ def talk_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
         return []
     if not (recalled := evidence["talk"]):
         return [Text("What came back of the talk: nothing.", style="dim")]
+    notes = sum(is_note(one) for one in recalled)
     of_others = sum(bool(one.get("talk")) for one in recalled)
-    title = f"What came back of the talk: {len(recalled)} exchange{'s' * (len(recalled) > 1)}"
-    title += f", {of_others} of other talks" if of_others else ""
+    title = f"What came back of the talk: {(said := len(recalled) - notes)} exchange{'s' * (said != 1)}"
+    title += f", {of_others} of other talks" * bool(of_others) + f"; notes: {notes}" * bool(notes)
     table = table_of(title, Column("when", overflow="fold"), Column("said", overflow="fold"), "found by")
     for one in recalled:
         when, talk = one_line(one["when"]) or "just now", one_line(one.get("talk"))
@@ -108,6 +109,12 @@ def talk_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def found_by(one: Mapping[str, Any]) -> str:
-    """How an exchange was found, with its ranks."""
+    """How an exchange was found, with its ranks; the user's notes stand before all that was said."""
     ranks = {"meaning": one.get("by_meaning"), "words": one.get("by_words")}
-    return ", ".join(f"{name} (#{rank})" for name, rank in ranks.items() if rank) or "said beside it"
+    found = ["pinned"] * bool(one.get("pinned")) + [f"{name} (#{rank})" for name, rank in ranks.items() if rank]
+    return ", ".join(found) or ("a note" if is_note(one) else "said beside it")
+
+
+def is_note(one: Mapping[str, Any]) -> bool:
+    """Whether the user had this kept in mind."""
+    return bool(one.get("place", 0) < 0)

@@ -27,6 +27,7 @@ COSTS = {
 NOTES = {
     "selection_error": ("Guided selection fell back to the nearest passages", "yellow"),
     "remember_error": ("This turn could not be remembered", "red"),
+    "facts_error": ("Nothing could be noted of what was said", "red"),
     "summary": ("Noted of what has left the window", "dim"),
     "talk_error": ("What was said before was looked for by its words alone", "yellow"),
     "summary_error": ("What has left the window could not be noted", "red"),
@@ -99,6 +100,9 @@ def attribute_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
 
 def noted_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """What was noted of the turn, and what could not be."""
+    for one in evidence.get("facts", []):
+        before = f" (in place of: {'; '.join(map(excerpt, one['replaces']))})" if one["replaces"] else ""
+        yield Text(f"Noted of the {one['about']}: {excerpt(one['text'])}{before}", style="dim")
     for name, (title, style) in NOTES.items():
         if text := evidence.get(name):
             yield Text(f"{title}: {text}", style=style)

@@ -119,6 +119,7 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
             **told,
             "by_meaning": one.found.by_meaning if one.found else None,
             "by_words": one.found.by_words if one.found else None,
+            "pinned": one.record.pinned,
         }
         for told, one in zip(recalled, shown, strict=True)
     ]

@@ -376,8 +376,15 @@ function openMemory() {
   const { role, talk } = now;
   const turn = talk.fresh || talk.tree.get(talk.at)?.own ? "" : talk.at;
   new Remembered($("memory"), {
-    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: $("as").value.trim(), told, refused: keyWanted, go: goTo,
+    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: $("as").value.trim(), told, refused: keyWanted, go: goTo, changed: forgotten, close: () => show("talk"),
   }).open();
+}
+
+// What was forgotten is on no screen, and in no reason of a reply.
+async function forgotten() {
+  now.talk.known = null;
+  showWhy(null);
+  await quietly(() => now.talk.look());
 }
 
 // Show a turn of a talk, wherever it stands; "" is this talk.

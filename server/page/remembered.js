@@ -9,15 +9,19 @@ const STILL = 250; // milliseconds without a key until what was typed is looked 
 
 const exchanges = (n) => t(n === 1 ? "exchange" : "exchanges", { n });
 
+const said = (entry, name) => entry.said.map((line) =>
+  h("p", { class: "text" }, h("b", {}, `${line.who === "human" ? oneLine(line.name, 80) || t("you") : name}: `), line.text));
+
 /* What came back of the talk, as evidence has it; `go` shows a turn of a talk, "" is this one. */
 export function talkViews({ talk }, go) {
   if (!talk) return null;
+  const back = talk.filter((one) => !(one.place < 0)); // notes of the user stand before what was said
   if (!talk.length) return section(t("came_back"), [h("p", { class: "faint" }, t("came_back_none"))]);
   const others = new Map();
   for (const one of talk.filter((other) => other.talk)) others.set(one.talk, (others.get(one.talk) ?? 0) + 1);
   const of = [...others].map(([name, n]) => t("of_talk", { n, name: oneLine(name, 60) }));
   return section(t("came_back"), [
-    h("p", {}, [exchanges(talk.length), ...of].join(", ")),
+    back.length ? h("p", {}, [exchanges(back.length), ...of].join(", ")) : null,
     list(talk.map((one) => h("li", {},
       h("div", { class: "marks" }, badge(one.when || t("just_now")), howFound(one)),
       lines(one.text).split("\n").map((line) => h("p", { class: "text" }, oneLine(line, 600))),
@@ -28,16 +32,17 @@ export function talkViews({ talk }, go) {
 
 function howFound(one) {
   const found = [["by_meaning", one.by_meaning], ["by_words", one.by_words]].filter(([, rank]) => Number.isInteger(rank));
-  if (found.length) return found.map(([how, rank]) => badge(t(how, { n: rank }), "good"));
   if (one.place < 0) return badge(t("note"), "some");
-  return badge(t("beside"));
+  if (!found.length && !one.pinned) return badge(t("beside"));
+  return [one.pinned ? badge(t("pinned"), "some") : null, found.map(([how, rank]) => badge(t(how, { n: rank }), "good"))];
 }
 
-/* All that a role remembers of the person, the latest first, with a search. `go` shows a turn of a talk, and `refused` is
-   asked what to do about an error, and gives true where it has done it. */
+/* All that a role remembers of the person, the latest first, with a search. `go` shows a turn of a talk, `changed` is
+   called where something was forgotten, `close` leaves this view, and `refused` is asked what to do about an error, and
+   gives true where it has done it. */
 export class Remembered {
-  constructor(root, { role, name, thread, turn, user, told, refused, go }) {
-    Object.assign(this, { role, name, thread, turn, user, told, refused, go });
+  constructor(root, { role, name, thread, turn, user, told, refused, go, changed, close }) {
+    Object.assign(this, { role, name, thread, turn, user, told, refused, go, changed });
     this.asked = 0;
     this.search = h("input", { type: "search", id: "search-memory", maxlength: "200", autocomplete: "off", oninput: () => this.typed() });
     this.about = h("div", { class: "knowledge" });
@@ -46,7 +51,7 @@ export class Remembered {
     this.more = h("div", { class: "tools" });
     this.body = h("div", { class: "knowledge" },
       this.about, h("div", { class: "search" }, h("label", { for: "search-memory" }, t("search")), this.search), this.status, this.found, this.more);
-    root.replaceChildren(h("h2", { tabindex: "-1" }, t("remembers", { name })), this.body);
+    root.replaceChildren(h("div", { class: "head" }, h("h2", { tabindex: "-1" }, t("remembers", { name })), button(t("close"), close)), this.body);
   }
 
   typed() {
@@ -91,13 +96,62 @@ export class Remembered {
   }
 
   row(one) {
-    return h("li", {},
-      h("div", { class: "marks" }, badge(when(one.at)), one.here ? null : badge(one.thread, "some")),
-      one.said.map((line) => h("p", { class: "text" }, h("b", {}, `${this.speaker(line)}: `), line.text)),
-      h("div", { class: "tools" }, button(t("show_where"), () => this.go(one.thread, one.turn))));
+    const row = h("li", {},
+      h("div", { class: "marks" }, badge(when(one.at)), one.pinned ? badge(t("pinned"), "some") : null, one.here ? null : badge(one.thread, "some")),
+      said(one, this.name),
+      h("div", { class: "tools" },
+        button(t("show_where"), () => this.go(one.thread, one.turn)),
+        button(t(one.pinned ? "unpin" : "pin"), () => this.pin(one, row), { title: t("pin_means") }),
+        button(t("forget"), () => this.weigh(one, row))));
+    return row;
   }
 
-  speaker(line) {
-    return line.who === "human" ? oneLine(line.name, 80) || t("you") : this.name;
+  // Something is changed; what does not work is said at the exchange, and can be tried again.
+  async change(row, work, again) {
+    for (const one of row.querySelectorAll("button")) one.disabled = true;
+    try {
+      return await work();
+    } catch (error) {
+      for (const one of row.querySelectorAll("button")) one.disabled = false;
+      if (!this.body.isConnected || this.refused(error, again)) return null;
+      const message = error instanceof api.Away ? t("away_now") : t("failed", { message: error.message });
+      row.querySelector(".card")?.remove();
+      row.append(h("div", { class: "card" }, h("p", { class: "warning", role: "alert" }, message), button(t("try_again"), again)));
+      return null;
+    }
+  }
+
+  async pin(one, row) {
+    const pinned = !one.pinned;
+    if (!(await this.change(row, () => api.pin(this.role, one.thread, [one.id], pinned), () => this.pin(one, row)))) return;
+    const other = this.row({ ...one, pinned });
+    row.replaceWith(other);
+    other.querySelectorAll("button")[1].focus();
+    this.told(t(pinned ? "pin_done" : "unpin_done"));
+  }
+
+  // What goes with it, and what that means, before anything does.
+  async weigh(one, row) {
+    const gone = await this.change(row, () => api.toForget(this.role, one.thread, [one.id]), () => this.weigh(one, row));
+    if (!gone) return;
+    for (const other of row.querySelectorAll("button")) other.disabled = false;
+    row.querySelector(".card")?.remove();
+    const others = gone.said.filter((other) => other.id !== one.id);
+    const back = button(t("cancel"), () => (card.remove(), row.querySelector("button").focus()));
+    const card = h("div", { class: "card", role: "group", "aria-label": t("forget") },
+      h("p", {}, t("forget_means", { name: this.name })),
+      others.length ? [h("p", {}, t("forget_too", { n: gone.total - 1 })), h("ul", { class: "found" }, others.map((other) => h("li", {}, said(other, this.name))))] : null,
+      h("div", { class: "tools" }, button(t("forget_now"), () => this.forget(one, row), { class: "main" }), back));
+    row.append(card);
+    back.focus();
+  }
+
+  async forget(one, row) {
+    const gone = await this.change(row, () => api.forget(this.role, one.thread, [one.id]), () => this.forget(one, row));
+    if (!gone) return;
+    await this.changed();
+    await this.read(0);
+    this.told(t("forgot", { n: gone.total }));
+    this.search.focus();
   }
 }

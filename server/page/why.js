@@ -186,7 +186,11 @@ const fitted = ({ fitted: gone }) =>
 const thoughts = ({ thoughts: text }) =>
   text ? h("details", { class: "rest" }, h("summary", {}, t("thoughts")), h("p", { class: "text" }, String(text))) : null;
 
-const noted = (evidence) => (evidence.summary ? section(t("summary"), [h("p", { class: "text" }, String(evidence.summary))]) : null);
+const noted = ({ facts, summary }) => [
+  facts?.length ? section(t("facts"), [list(facts.map((one) => h("li", {},
+    oneLine(one.text, 400), one.replaces.map((old) => h("p", { class: "faint" }, t("instead_of", { triple: oneLine(old, 400) }))))))]) : null,
+  summary ? section(t("summary"), [h("p", { class: "text" }, String(summary))]) : null,
+];
 
 const VIEWS = { errors: fellBack, parts: joined, talk: talkViews, passages, attributes, scope, memories: memoryViews, relations: relationViews, identity: identityViews, slips, thoughts, fitted, noted };
 

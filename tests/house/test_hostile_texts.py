@@ -327,6 +327,7 @@ async def test_what_a_command_writes_runs_nothing_in_chromium(written: bytes, tm
 PASSAGES = zip(of("passage", "document"), (of("source") + of("file")) * 9, strict=False)
 HOSTILE: dict[str, Any] = {
     "talk": [{"text": one, "when": one, "talk": one, "turn": one, "place": 1, "by_words": one} for one in ALL],
+    "facts": [{"about": one, "text": one, "replaces": [one]} for one in ALL],
     "selection": {
         "selected": [{"text": text, "source": one, "headings": [one, text], "passage": one} for text, one in PASSAGES],
         "verdicts": [{"passage": one, "certainty": 0.5} for one in of("verdict", "source")],

@@ -99,6 +99,45 @@ async def test_who_shows_where_something_was_said_far_back_sees_it(tmp_path: Pat
         )
 
 
+async def test_what_was_said_is_pinned_and_forgotten_for_good(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **SMALL) as house:
+        await house.open()
+        for line in (TOLD, "Do you like rain?", TOLD, "Is the ferry late?"):
+            await house.say(line)
+        page = house.page
+        await memory(house)
+        await house.until("document.querySelectorAll('#memory li').length === 4")
+        row = page.locator("#memory li", has_text="Zebulon").last
+        await row.get_by_role("button", name="Pin", exact=True).click()
+        await row.get_by_role("button", name="Unpin").wait_for()
+        assert "pinned" in await row.inner_text()
+        await row.get_by_role("button", name="Forget …").click()
+        await page.wait_for_selector("#memory .card .main")
+        shown = await page.inner_text("#memory .card")
+        assert shown.index("cannot be undone") < shown.index("Forget for good")
+        assert "With it goes what is the same or repeats it: 1" in shown
+        await page.get_by_role("button", name="Cancel").click()
+        assert len(await house.held()) == 4
+        await row.get_by_role("button", name="Forget …").click()
+        await page.wait_for_selector("#memory .card .main")
+        await house.cable.cut()
+        await page.click("#memory .card .main")
+        await house.until(
+            "document.querySelector('#memory .card [role=alert]')?.textContent.includes('does not answer')"
+        )
+        assert len(await house.held()) == 4
+        await house.cable.plug_in()
+        await page.get_by_role("button", name="Try again").click()
+        await house.until("document.querySelectorAll('#memory li').length === 2")
+        assert "Forgotten: 2" in await page.inner_text("#live")
+        await page.get_by_role("button", name="Close", exact=True).first.click()
+        left = ["Do you like rain?", "Is the ferry late?"]
+        assert [question for question, _ in await house.shown()] == left
+        assert "Zebulon" not in await page.inner_text("body")
+        await house.say("And now?")
+        assert [question for question, _ in await house.held()] == [*left, "And now?"]
+
+
 @pytest.mark.parametrize("size", [(390, 760), (1400, 900)], ids=["phone", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme: str) -> None:
@@ -127,6 +166,9 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await memory(house)
         await page.wait_for_selector("#memory li")
         await look("memory")
+        await page.get_by_role("button", name="Forget …").last.click()
+        await page.wait_for_selector("#memory .card .main")
+        await look("to be forgotten")
         await page.get_by_role("button", name="Show where").last.click()
         await page.wait_for_selector("#turns .revealed")
         await look("revealed")

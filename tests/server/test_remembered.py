@@ -115,3 +115,56 @@ async def test_a_client_hears_what_came_back_as_thinking(tmp_path: Path) -> None
         told = (await http.post("/v1/chat/completions", json=body)).text
         assert "Of what was said before, 1 came back." in told
         assert "Zebulon" in told
+
+
+async def test_what_was_said_is_forgotten_for_good_by_who_said_it_alone(tmp_path: Path) -> None:
+    async with served(tmp_path, access=Access(KEYS), **plain()) as http:
+        for line in ("Good morning.", TOLD, f"I say it again: {TOLD}", "Do you like rain?"):
+            await says(http, "tea", line, **ALICE)
+        told = (await remembered(http, ALICE, thread="tea", q="Zebulon"))["data"]
+        body = {"ids": [told[-1]["id"]]}
+        for path in ("tea", "alice%2Ftea"):
+            for what in ("forget", "forget/preview", "pin"):
+                more = {"pinned": True} if what == "pin" else {}
+                answer = await http.post(f"/v1/threads/{path}/{what}?role=ada", json=body | more, headers=BOB)
+                assert answer.status_code == 404, (path, what)
+        before = (await http.post("/v1/threads/tea/forget/preview?role=ada", json=body, headers=ALICE)).json()
+        assert [one["said"][0]["text"] for one in before["said"]] == [TOLD, f"I say it again: {TOLD}"]
+        assert (await remembered(http, ALICE, thread="tea"))["total"] == 4  # nothing is forgotten yet
+        gone = (await http.post("/v1/threads/tea/forget?role=ada", json=body, headers=ALICE)).json()
+        assert (gone["object"], gone["total"]) == ("forgotten", 2)
+        assert list(questions(await remembered(http, ALICE, thread="tea"))) == ["Do you like rain?", "Good morning."]
+        turns = (await http.get("/v1/threads/tea?role=ada", headers=ALICE)).json()["turns"]
+        assert [one["question"] for one in turns] == ["Good morning.", "Do you like rain?"]
+        again = (await http.post("/v1/threads/tea/forget?role=ada", json=body, headers=ALICE)).json()
+        assert again["total"] == 0
+    kept = [one.read_bytes() for one in (tmp_path / "library" / ".conversations").iterdir() if one.is_file()]
+    assert kept
+    assert not any(b"Zebulon" in one for one in kept)
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"ids": []}, {"ids": ["x"] * 101}, {"ids": ["x" * 201]}, {"ids": [1]}, {"ids": ["x"], "phrase": "a"}]
+)
+async def test_what_is_to_be_forgotten_is_named(tmp_path: Path, body: dict[str, Any]) -> None:
+    async with served(tmp_path, **plain()) as http:
+        await says(http, "tea", TOLD)
+        assert (await http.post("/v1/threads/tea/forget?role=ada", json=body)).status_code == 400
+        assert (await http.post("/v1/threads/tea/pin?role=ada", json=body | {"pinned": True})).status_code == 400
+        assert (await remembered(http, thread="tea"))["total"] == 1
+
+
+async def test_what_is_pinned_comes_back_whatever_is_said(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain(settings={"window": 2, "summary_tokens": 0})) as http:
+        for line in (TOLD, "Good morning.", "Do you like rain?"):
+            await says(http, "tea", line)
+        (found,) = (await remembered(http, thread="tea", q="Zebulon"))["data"]
+        for pinned in (True, False):
+            body = {"ids": [found["id"]], "pinned": pinned}
+            answer = (await http.post("/v1/threads/tea/pin?role=ada", json=body)).json()
+            assert (answer["pinned"], answer["kept"]) == (pinned, 1)
+            (shown,) = (await remembered(http, thread="tea", q="Zebulon"))["data"]
+            assert shown["pinned"] is pinned
+            turn = (await says(http, "tea", "4 + 4 = ?")).json()["turn"]
+            evidence = (await http.get(f"/v1/threads/tea/turns/{turn}?role=ada")).json()["evidence"]
+            assert any(one["pinned"] and TOLD in one["text"] for one in evidence["talk"]) is pinned

@@ -31,6 +31,8 @@ WHOLE: dict[str, Any] = {
         }
     ],
     "talk_error": "down",
+    "facts": [{"about": "user", "text": "She sings.", "replaces": ["She whistles."]}],
+    "facts_error": "down",
     "knowledge": [PASSAGE],
     "selection": {
         "selected": [PASSAGE],

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +35,7 @@ BAD = "The model 'm' gave no usable answer to a question of the kind 'extract' i
         ({"drafts": [{"score": None, "error": BAD}]}, "no score", "--set verify=false"),
         ({"question_error": "the model answered it"}, "taken as it was asked", "--set recent=0"),
         ({"talk": [], "talk_error": BAD}, "by its words alone", "--set talk_tokens=0"),
+        ({"facts_error": BAD}, "nothing was noted of what was said", "--set talk_facts=off"),
         ({"summary_error": LATE}, "left the window", "--set deadline="),
         ({"reflection": {"error": BAD}}, "whether the role has changed", "--set update=false"),
         ({"asked_again": [{"name": "Tom", "stands": True, "error": BAD}]}, "not asked again", "--model"),
@@ -85,7 +85,7 @@ def test_every_error_of_a_node_has_its_words_and_every_setting_is_one() -> None:
     for without in filter(None, (one.without for one in GONE.values())):
         name, value = without.split("=")
         kind = next(kind for one in METHODS if name in (kind := context_type(one)).model_fields)
-        kind.model_validate({name: yaml.safe_load(value)})
+        kind.model_validate({name: value})
 
 
 def test_a_reply_says_so_without_being_asked(run: Command, stub: Endpoint) -> None:

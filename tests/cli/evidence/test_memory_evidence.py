@@ -153,8 +153,12 @@ def test_what_came_back_of_the_talk_says_when_who_said_what_and_how_it_was_found
     assert shown(*talk_views({"talk": []})).strip() == "What came back of the talk: nothing."
     other = exchange(text="user: He bites.", when="in another talk, 1 week ago", talk="monday", by_words=None)
     beside = exchange(text="Ada: So do I.", when="", by_meaning=None, by_words=None)
-    told = shown(*talk_views({"talk": [other, exchange(), beside]}))
-    assert "What came back of the talk: 3 exchanges, 1 of other talks" in told
+    note = {"when": "to be kept in mind", "text": "I am called Tom.", "turn": "n1", "place": -2, "talk": ""}
+    pinned = exchange(text="user: I swim.", pinned=True, by_meaning=None, by_words=None)
+    told = shown(*talk_views({"talk": [note, other, exchange(), beside, pinned]}))
+    assert "What came back of the talk: 4 exchanges, 1 of other talks; notes: 1" in told
+    assert row(told, "called Tom") == ["to be kept in mind", "I am called Tom.", "a note"]
+    assert row(told, "I swim.")[2] == "pinned"
     assert row(told, "He bites.") == ["in another talk, 1 week ago", "user: He bites.", "meaning (#2)"]
     assert row(told, "monday")[0] == "monday"
     assert row(told, "Zebulon") == ["3 days ago", "user: My cat is Zebulon.", "meaning (#2), words (#1)"]
