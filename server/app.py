@@ -131,6 +131,7 @@ class RoleServer:
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
+                Route("/v1/threads/{thread}/notes", self.memory.note, methods=["POST"]),
                 Route("/v1/threads/{thread}/forget", self.memory.forget, methods=["POST"]),
                 Route("/v1/threads/{thread}/forget/preview", self.memory.to_forget, methods=["POST"]),
                 Route("/v1/threads/{thread}/pin", self.memory.pin, methods=["POST"]),

@@ -36,6 +36,14 @@ class Pin(Meant):
     pinned: bool
 
 
+class NewNote(BaseModel):
+    """The body of a request to keep something in mind."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(max_length=10_000)
+
+
 class Remembered:
     """What the routes do about what a role remembers of its caller.
 
@@ -57,7 +65,7 @@ class Remembered:
         context = self.rooms.context(model, {})
         kept = await self.rooms.kept(context)
         own = kept.prefix + thread_name(caller, "")
-        thread, heads = asked.get("thread", "")[:LONGEST_THREAD], dict[str, str]()
+        thread, heads, notes = asked.get("thread", "")[:LONGEST_THREAD], dict[str, str](), list[dict[str, Any]]()
         if thread:
             if thread not in await self.rooms.threads_with(model.role, caller):
                 raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")
@@ -67,6 +75,7 @@ class Remembered:
             turn = await turn_of(talk, asked["turn"]) if asked.get("turn") else None
             if asked.get("turn") and turn is None:
                 raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
+            notes = [one.model_dump(mode="json") for one in await talk.notes()]
             heads[thread] = str((await talk.values(turn)).get("talk_head") or "")
         if user := known_as(caller, asked.get("user", "").strip()):
             others = await TalksOf(kept.store, model.role, user).others(own + thread, OTHER_TALKS)
@@ -79,8 +88,14 @@ class Remembered:
         skip = int(asked["skip"]) if asked.get("skip", "").isdecimal() and len(asked["skip"]) < 9 else 0
         data = [{"thread": name, "here": name == thread, **shown(one)} for name, one in found[skip : skip + A_PAGE]]
         keeps = bool(getattr(context, "talk_tokens", 0))
-        about = {"role": model.role, "keeps": keeps, "others": bool(user), "total": len(found)}
+        about = {"role": model.role, "keeps": keeps, "others": bool(user), "total": len(found), "notes": notes}
         return JSONResponse({"object": "list", **about, "data": data})
+
+    async def note(self, request: Request) -> Response:
+        """Have the role keep something in mind, whatever is said on a thread."""
+        body = NewNote.model_validate_json(await request.body())
+        _, talk = await self.lookups.talk(request)
+        return JSONResponse({"object": "note", **(await talk.note(body.text)).model_dump(mode="json")})
 
     async def to_forget(self, request: Request) -> Response:
         """What forgetting some of what was said on a thread would forget; nothing is forgotten by it."""
@@ -105,7 +120,11 @@ class Remembered:
 
 def counted(gone: Forgotten) -> dict[str, Any]:
     """What is forgotten, as it is shown."""
-    return {"said": [shown(one) for one in gone.said[:A_PAGE]], "total": len(gone.said), "summaries": gone.summaries}
+    return {
+        "said": [shown(one) for one in gone.said[:A_PAGE]],
+        "total": len(gone.said) + len(gone.notes),
+        "summaries": gone.summaries,
+    }
 
 
 def holds(record: TalkRecord, words: list[str]) -> bool:

@@ -62,6 +62,7 @@ const JSON_SENT = { "Content-Type": "application/json" };
 const post = (path, body) => request(path, { method: "POST", headers: JSON_SENT, body: JSON.stringify(body) });
 export const toForget = async (id, thread, ids) => (await post(`${at(thread)}/forget/preview?${of(id)}`, { ids })).json();
 export const forget = async (id, thread, ids) => (await post(`${at(thread)}/forget?${of(id)}`, { ids })).json();
+export const note = async (id, thread, text) => (await post(`${at(thread)}/notes?${of(id)}`, { text })).json();
 export const pin = async (id, thread, ids, pinned) => (await post(`${at(thread)}/pin?${of(id)}`, { ids, pinned })).json();
 const about = (id) => `/v1/roles/${encodeURIComponent(id)}`;
 

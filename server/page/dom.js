@@ -24,4 +24,4 @@ export const oneLine = (value, most = 160) => {
 
 // A button with a name for people and one for screen readers, where a sign alone would not say what it does.
 export const button = (text, does, given = {}) =>
-  h("button", { type: "button", onclick: does, ...given }, text);
+  h("button", { type: "button", ...(does ? { onclick: does } : {}), ...given }, text);

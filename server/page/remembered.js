@@ -46,12 +46,36 @@ export class Remembered {
     this.asked = 0;
     this.search = h("input", { type: "search", id: "search-memory", maxlength: "200", autocomplete: "off", oninput: () => this.typed() });
     this.about = h("div", { class: "knowledge" });
+    this.notes = h("ul", { class: "found" });
     this.status = h("p", { class: "faint", role: "status" });
     this.found = h("ul", { class: "found" });
     this.more = h("div", { class: "tools" });
     this.body = h("div", { class: "knowledge" },
-      this.about, h("div", { class: "search" }, h("label", { for: "search-memory" }, t("search")), this.search), this.status, this.found, this.more);
+      this.about, thread ? this.noting() : null, h("div", { class: "search" }, h("label", { for: "search-memory" }, t("search")), this.search), this.status, this.found, this.more);
     root.replaceChildren(h("div", { class: "head" }, h("h2", { tabindex: "-1" }, t("remembers", { name })), button(t("close"), close)), this.body);
+  }
+
+  // What the role is to keep in mind in this talk: a list, and a line for more.
+  noting() {
+    const input = h("input", { id: "new-note", maxlength: "500", autocomplete: "off" });
+    const form = h("form", { class: "search" }, h("label", { for: "new-note" }, t("new_note")), input, button(t("keep_note"), null, { type: "submit" }));
+    const keep = async () => {
+      if (!input.value.trim() || !(await this.change(form, () => api.note(this.role, this.thread, input.value), keep))) return;
+      form.querySelector(".card")?.remove();
+      for (const one of form.querySelectorAll("button")) one.disabled = false;
+      input.value = "";
+      await this.read(0);
+      this.told(t("noted"));
+      input.focus();
+    };
+    form.addEventListener("submit", (event) => (event.preventDefault(), keep()));
+    return section(t("notes"), [h("p", { class: "faint" }, t("notes_mean", { name: this.name })), this.notes, form]);
+  }
+
+  noteRow(one) {
+    const row = h("li", {}, h("p", { class: "text" }, one.text),
+      h("div", { class: "tools" }, button(t("forget"), () => this.weigh({ ...one, thread: this.thread }, row), { "aria-label": `${t("forget")} ${oneLine(one.text, 80)}` })));
+    return row;
   }
 
   typed() {
@@ -77,6 +101,7 @@ export class Remembered {
     if (asked !== this.asked || !this.body.isConnected) return;
     this.about.replaceChildren(h("p", { class: told.keeps ? "faint" : "warning" }, this.means(told)));
     this.status.textContent = told.total ? exchanges(told.total) : t(this.search.value.trim() ? "nothing_found" : "nothing_remembered");
+    this.notes.replaceChildren(...told.notes.map((one) => this.noteRow(one)));
     const rows = told.data.map((one) => this.row(one));
     if (skip) this.found.append(...rows);
     else this.found.replaceChildren(...rows);

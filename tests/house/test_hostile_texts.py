@@ -385,6 +385,7 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
         said = [{"who": "human", "name": one, "text": one} for one in ALL]
         entry = {"thread": ALL[0], "here": False, "turn": ALL[1], "at": ALL[2], "said": said}
         known = {"keeps": True, "others": True, "total": 2, "data": [entry, entry]}
+        known["notes"] = [{"id": one, "text": one} for one in ALL]
         await page.route("**/remembered?*", answering(200, known))
         await page.fill("#search-memory", ALL[0])
         await page.wait_for_selector("#memory .badge.some")

@@ -1,6 +1,7 @@
 """What comes back of what was said, and what a role remembers of a person, on the page in Chromium."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from chat_clients import CLIENTS, missing
@@ -99,6 +100,27 @@ async def test_who_shows_where_something_was_said_far_back_sees_it(tmp_path: Pat
         )
 
 
+async def test_a_note_is_kept_in_mind_and_forgotten(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **SMALL) as house:
+        page = house.page
+        await house.open()
+        await house.say("Good morning.")
+        await memory(house)
+        await page.fill("#new-note", "I am called Tom.")
+        await page.press("#new-note", "Enter")
+        await house.until("document.querySelector('#memory section li')?.textContent.includes('called Tom')")
+        assert await page.input_value("#new-note") == ""
+        await page.click("#open-memory")
+        await house.say("Who am I?")
+        await house.until("document.querySelector('#why-body').textContent.includes('I am called Tom.')")
+        assert "your note" in await page.inner_text("#why-body")
+        await memory(house)
+        await page.get_by_role("button", name="Forget … I am called Tom.").click()
+        await page.click("#memory .card .main")
+        await house.until("document.querySelector('#live').textContent === 'Forgotten: 1.'")
+        assert await page.locator("#memory section li").count() == 0
+
+
 async def test_what_was_said_is_pinned_and_forgotten_for_good(tmp_path: Path) -> None:
     async with page_house(tmp_path, **SMALL) as house:
         await house.open()
@@ -157,6 +179,9 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await page.fill("#as", "Mira")
         for line in (TOLD, "Do you like rain?", "Is the ferry late?", ASKED):
             await house.say(line)
+        thread = (await house.http.get("/v1/threads?role=ada")).json()["data"][0]["id"]
+        note = f"/v1/threads/{quote(thread, safe='')}/notes?role=ada"
+        (await house.http.post(note, json={"text": "I am called Tom."})).raise_for_status()
         await page.locator(".ask-why").last.click()
         await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
         await look("why")

@@ -143,6 +143,25 @@ async def test_what_was_said_is_forgotten_for_good_by_who_said_it_alone(tmp_path
     assert not any(b"Zebulon" in one for one in kept)
 
 
+async def test_a_note_is_kept_in_mind_and_forgotten(tmp_path: Path) -> None:
+    async with served(tmp_path, access=Access(KEYS), **plain()) as http:
+        await says(http, "tea", "Good morning.", **ALICE)
+        at, body = "/v1/threads/tea/notes?role=ada", {"text": "  I am  called Tom. "}
+        assert (await http.post(at, json=body, headers=BOB)).status_code == 404
+        note = (await http.post(at, json=body, headers=ALICE)).json()
+        (shown,) = (await remembered(http, ALICE, thread="tea"))["notes"]
+        assert (shown["id"], shown["text"]) == (note["id"], "I am called Tom.")
+        for text in ("", " ", "x" * 501):
+            assert (await http.post(at, json={"text": text}, headers=ALICE)).status_code == 400
+        turn = (await says(http, "tea", "Who am I?", **ALICE)).json()["turn"]
+        evidence = (await http.get(f"/v1/threads/tea/turns/{turn}?role=ada", headers=ALICE)).json()["evidence"]
+        assert [one["text"] for one in evidence["talk"]] == ["I am called Tom."]
+        assert (await remembered(http, ALICE))["notes"] == []  # of no talk
+        gone = await http.post("/v1/threads/tea/forget?role=ada", json={"ids": [note["id"]]}, headers=ALICE)
+        assert gone.json()["total"] == 1
+        assert (await remembered(http, ALICE, thread="tea"))["notes"] == []
+
+
 @pytest.mark.parametrize(
     "body", [{}, {"ids": []}, {"ids": ["x"] * 101}, {"ids": ["x" * 201]}, {"ids": [1]}, {"ids": ["x"], "phrase": "a"}]
 )

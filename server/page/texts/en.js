@@ -147,4 +147,9 @@ export default {
   forget_too: "With it goes what is the same or repeats it: {n}",
   forget_now: "Forget for good",
   forgot: "Forgotten: {n}.",
+  notes: "Notes",
+  notes_mean: "{name} is shown your notes before every reply of this talk, on all branches.",
+  new_note: "Keep in mind",
+  keep_note: "Note",
+  noted: "Noted.",
 };

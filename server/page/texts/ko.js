@@ -147,4 +147,9 @@ export default {
   forget_too: "같거나 되풀이한 것도 함께 지워집니다: {n}",
   forget_now: "영원히 잊기",
   forgot: "잊었습니다: {n}.",
+  notes: "메모",
+  notes_mean: "이 대화의 모든 갈래에서 답하기 전마다 {name}에게 메모를 보여 줍니다.",
+  new_note: "기억해 둘 것",
+  keep_note: "적기",
+  noted: "적었습니다.",
 };

@@ -147,4 +147,9 @@ export default {
   forget_too: "相同或重复它的也一并去除：{n}",
   forget_now: "永久忘掉",
   forgot: "已忘掉：{n}。",
+  notes: "备注",
+  notes_mean: "在这次对话的每个回复之前，{name}都会看到你的备注，所有分支都是如此。",
+  new_note: "请记住",
+  keep_note: "记下",
+  noted: "已记下。",
 };
