@@ -227,6 +227,7 @@ class TalkIndex:
 
 
 def passages_in(record: TalkRecord) -> list[str]:
-    """The passages of what was said in a record, line by line, and of what was noted of it."""
-    texts = [*(line.text for line in record.said), *(fact.text for fact in record.facts)]
-    return [passage for text in texts if text for passage in passages_of(text)]
+    """The passages of what was said in a record, each with who said it, if that has a name, and of what was noted."""
+    said = [(f"{line.name}: " if line.name else "", line.text) for line in record.said]
+    noted = [("", fact.text) for fact in record.facts]
+    return [name + passage for name, text in [*said, *noted] if text for passage in passages_of(text)]
