@@ -48,6 +48,7 @@ LONGEST = 300
 """Tokens of an answer."""
 Way = Literal["words", "meaning", "both"]
 WAYS: tuple[Way, ...] = ("words", "meaning", "both")
+"""The last is that of a turn."""
 UNIT = "conversation"
 
 
@@ -106,18 +107,27 @@ def check(bench: Bench) -> list[LongTalks]:
 
 
 async def records(bench: Bench) -> list[Asked]:
-    """Look each question up in its talk, in three ways."""
-    own, found = MemorySettings.model_validate(dict(bench.settings)), list[Asked]()
+    """Look each question up in its talk, in three ways, and have it answered, if that is wished for."""
     embedder = await asyncio.to_thread(bench.embedder, LANGUAGE)
+    return [one for file in check(bench) for one in await of_file(file, embedder, bench)]
+
+
+async def of_file(file: LongTalks, embedder: Embedder, bench: Bench) -> list[Asked]:
+    """All questions of a file."""
+    own, found = MemorySettings.model_validate(dict(bench.settings)), list[Asked]()
     chat = bench.chat(LANGUAGE) if own.answer else None
-    for file in check(bench):
-        told = bench.told(f"memory, {file.name}", len(file.talks))
-        for talk in file.talks:
-            index = await indexed(list(records_of(talk)), embedder, bench)
-            asked = talk.questions[: own.questions or None]
-            looked = [await look_up(file, talk, one, index, embedder, chat) for one in asked]
-            found += looked
-            told.step()
+    chosen = [(talk, talk.questions[: own.questions or None]) for talk in file.talks]
+    told = bench.told(f"memory, {file.name}", sum(len(questions) for _, questions in chosen))
+
+    async def scored(asked: Asked, question: TalkQuestion, ranking: Sequence[TalkRecord]) -> Asked:
+        score = await answered(file.benchmark, question, ranking[:SHOWN], chat) if chat else None
+        told.step()
+        return asked._replace(score=score)
+
+    for talk, questions in chosen:
+        index = await indexed(list(records_of(talk)), embedder, bench)
+        looked = [(*await look_up(file, talk, one, index, embedder), one) for one in questions]
+        found += await asyncio.gather(*(scored(asked, one, ranking) for asked, ranking, one in looked))
     return found
 
 
@@ -173,9 +183,8 @@ async def look_up(
     question: TalkQuestion,
     index: TalkIndex,
     embedder: Embedder,
-    chat: ChatModel | None,
-) -> Asked:
-    """Rank the exchanges of a talk for a question in each way, and have it answered, if there is a chat model."""
+) -> tuple[Asked, list[TalkRecord]]:
+    """Rank the exchanges of a talk for a question in each way; with the ranking by both."""
     vector = unit_rows([await embedder.query(question.text)])[0]
     session_of = {line.id: session.id for session in talk.sessions for line in session.lines}
     lines, sessions = dict[Way, tuple[int | None, ...]](), dict[Way, tuple[int | None, ...]]()
@@ -189,17 +198,14 @@ async def look_up(
         lines[way] = tuple(place.get(one) for one in question.lines)
         sessions[way] = tuple(order.get(one) for one in question.sessions)
     about = (file.name, file.benchmark, talk.id, question.id, question.category, embedder.name)
-    asked = Asked(*about, lines, sessions)
-    if chat is None:
-        return asked
-    return asked._replace(score=await answered(file.benchmark, question, ranking[:SHOWN], chat))
+    return Asked(*about, lines, sessions), ranking
 
 
 async def answered(
     benchmark: Benchmark, question: TalkQuestion, found: Sequence[TalkRecord], chat: ChatModel
 ) -> float | None:
     """Have a question answered from what was found, and score that by the dataset's measure; None: nothing came."""
-    said = "\n\n".join(map(told, sorted(found, key=lambda one: one.place)))
+    said = "\n\n".join(map(shown_as, sorted(found, key=lambda one: one.place)))
     when = f"{question.asked:%d %B %Y}: {question.text}" if question.asked else question.text
     try:
         messages = load("answer_recalled", LANGUAGE).messages(data={"said": said, "question": when})
@@ -212,7 +218,7 @@ async def answered(
         return None
 
 
-def told(record: TalkRecord) -> str:
+def shown_as(record: TalkRecord) -> str:
     """An exchange with its day, a line each with its speaker."""
     speakers = {"human": "User", "ai": "Assistant"}
     lines = (f"{line.name or speakers[line.who]}: {' '.join(line.text.split())}" for line in record.said)
@@ -252,8 +258,8 @@ def findings(records: Sequence[Asked]) -> StudyFindings:
             "A talk is kept as the memory keeps one (`nodes/talk`): a record for each exchange, which is a line and "
             "the reply to it, and never goes beyond its session. In LoCoMo who speaks first in a session asks; the "
             "caption of an image stands behind its line. Each question is looked up in the whole of its talk, in three "
-            f"ways: by words (BM25), by meaning (cosines of {embeddings}), and by both, as a turn does it. "
-            "Nothing is asked of a chat model for that.",
+            f"ways: by words (BM25), by meaning (cosines of {embeddings}), and by both, as a turn does it. Nothing is "
+            "asked of a chat model for that.",
             "Lines: where the exchanges stand that hold the lines in which the answer is, among the first k exchanges. "
             "Sessions: the same of sessions, in the order in which their first exchange is found. Share: the share of "
             "a question's lines or sessions that are found, which is LoCoMo's recall. Any and all: whether one, or "
