@@ -13,7 +13,8 @@ from databases import open_saver
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from kept_talks import ASKED, TOLD, Listener, branch_of, history_of, kept_talk, lines_in, records_of, small_talk
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -368,6 +369,20 @@ async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_us
     assert CODE not in await everything(other)
 
 
+async def test_a_talk_that_another_program_kept_step_by_step_is_rewritten_too(saver: Any, tmp_path: Path) -> None:
+    """Each step, and the input before it, holds what was said."""
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    for text in ("one", SECRET, "three"):
+        where, asked = talk.thread.address(), {"messages": [HumanMessage(text)]}
+        await talk.thread.graph.ainvoke(asked, where, context=talk.context, durability="sync")
+    assert len((await everything(talk)).splitlines()) > 15
+    await talk.forget(phrase=CODE)
+    assert CODE not in await everything(talk)
+    assert [turn.question for turn in await talk.history()] == ["one", "three"]
+    await talk.take_turn("four")
+    assert [turn.question for turn in await talk.history()] == ["one", "three", "four"]
+
+
 # Words, and states of any form
 
 
@@ -452,6 +467,29 @@ def test_whatever_is_in_the_states_the_words_are_not_and_the_rest_keeps_its_form
         for name in values.keys() - {"messages"}:
             before_it = (base.get(name), name in base)
             assert type(now.get(name)) is type(values[name]) or (now.get(name), name in now) == before_it
+
+
+def test_what_else_was_said_in_a_turn_goes_with_it_and_what_stays_quotes_it_no_more() -> None:
+    """A tool's answer, lines of a chat that came with a message, and a document."""
+    kept = HumanMessage("q", id="h0", additional_kwargs={"chat_lines": [{"mes": "q"}, {"mes": SECRET}]})
+    gone = [HumanMessage(SECRET, id="h1"), ToolMessage("Found.", id="t1", tool_call_id="1"), AIMessage("r", id="a1")]
+    after = [HumanMessage("q", id="h2"), AIMessage("r", id="a2")]
+    steps = {
+        "2": Step("2", "1", tuple(after)),
+        "1": Step("1", "0", tuple(gone)),
+        "0": Step("0", None, (kept,)),
+    }
+    forgetting = Forgetting(steps, {"h1", "a1"}, Words([Line(id="h1", who="human", text=SECRET)]))
+    documents = [Document(f"It says: {SECRET}"), Document("It says nothing.")]
+    states = [{"messages": [kept]}, {"messages": [kept, *gone]}]
+    states.append({"messages": [kept, *gone, *after], "found": documents})
+    _, second, third = [forgetting.values(checkpoint(str(at), values)) for at, values in enumerate(states)]
+    assert second is not None
+    assert second["messages"] == [kept]
+    assert third is not None
+    assert [one.id for one in third["messages"]] == ["h0", "h2", "a2"]
+    assert third["messages"][0].additional_kwargs == {"chat_lines": [{"mes": "q"}]}
+    assert third["found"] == documents[1:]
 
 
 def checkpoint(name: str, values: dict[str, Any]) -> Any:
