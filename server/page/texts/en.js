@@ -143,7 +143,7 @@ export default {
   pin_done: "Pinned.",
   unpin_done: "Unpinned.",
   forget: "Forget …",
-  forget_means: "It is taken out of this talk for good, on every branch, with what came of it: what {name} learned by it, what quotes it, and summaries that may tell of it. That cannot be undone. A chat client that keeps the talk itself brings it back when it sends it again.",
+  forget_means: "It is taken out of its talk for good, on every branch, with what came of it: what {name} learned by it, what quotes it, and summaries that may tell of it. That cannot be undone. A chat client that keeps the talk itself brings it back when it sends it again.",
   forget_too: "With it goes what is the same or repeats it: {n}",
   forget_now: "Forget for good",
   forgot: "Forgotten: {n}.",
