@@ -300,11 +300,13 @@ def thread_name(caller: str, thread: str) -> str:
 def known_as(caller: str, asker: str) -> str:
     """Under which name somebody is known in all talks with a role; two people behind one key are two.
 
+    It holds a slash, so that nobody who only gives a name is who has a key of this name.
+
     Args:
         caller: whose key it is, in which there is no slash; "": the server asks for none.
         asker: who speaks, as the client says it; "": it does not.
     """
-    return "/".join(filter(None, (caller, asker)))[:LONGEST_USER]
+    return f"{caller}/{asker}"[:LONGEST_USER] if caller or asker else ""
 
 
 def turn_at(turns: Sequence[Turn], wanted: str) -> Turn | None:

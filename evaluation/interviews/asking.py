@@ -29,6 +29,7 @@ from dramaturg.evaluation.interviews.state import (
     language_for,
 )
 from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.part import OwnSettings
 from dramaturg.nodes.run import RoleContext, run_of, settings, turns
 from dramaturg.prompts import load
 from dramaturg.workflows.methods import Flow, flow
@@ -160,9 +161,12 @@ def respondent_context(context: InterviewContext) -> RoleContext:
 def alone(kind: type[BaseModel], wanted: Mapping[str, Any] = ALONE) -> dict[str, Any]:
     """The settings by which a method asks nobody and remembers nothing, or others; those of its parts with them."""
     own = {name: value for name, value in wanted.items() if name in kind.model_fields}
-    parts = {name: field.annotation for name, field in kind.model_fields.items()}
-    inner = {name: one for name, one in parts.items() if isclass(one) and issubclass(one, RoleContext)}
-    return own | {name: alone(one, wanted) for name, one in inner.items()}
+    for name, field in kind.model_fields.items():
+        part = field.annotation
+        if isclass(part) and issubclass(part, RoleContext):
+            without = {one for mark in field.metadata if isinstance(mark, OwnSettings) for one in mark.without}
+            own[name] = alone(part, {one: value for one, value in wanted.items() if one not in without})
+    return own
 
 
 def joined(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dramaturg.server.access import Access
+from dramaturg.server.rooms import known_as
 
 from fakes import ScriptedChatModel
 from roles import said
@@ -41,3 +42,10 @@ async def test_what_one_has_told_comes_back_to_nobody_else(
         assert TOLD in await says("What does Wilhelmina keep?", same)
         for other in others:
             assert "Zebulon" not in await says("What does Wilhelmina keep?", other)
+
+
+def test_no_name_that_is_given_is_a_key() -> None:
+    names = [("alice", ""), ("", "alice"), ("alice", "mira"), ("", "alice/mira"), ("", "alice/"), ("", "")]
+    known = [known_as(*one) for one in names]
+    assert len(set(known)) == len(names)
+    assert known[-1] == ""
