@@ -148,11 +148,12 @@ async def keep_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
 async def note_facts(kept: TalkRecords, head: str, runtime: Runtime[Any]) -> dict[str, Any]:
     """Note what was said last, where it is not noted yet, and give evidence and usage of that."""
     run = await open_run(runtime, SummarySettings)
-    *before, last = await kept.branch(head)
-    if last.facts:
+    branch = await kept.branch(head)
+    if not branch or branch[-1].facts:
         return {}
+    last = branch[-1]
     exchange = "\n".join(line_text(line, "", run.role, stranger_name(run), False) for line in last.said)
-    index = await index_of(kept, last.parent) if before else TalkIndex()
+    index = await index_of(kept, last.parent)
     known = await asyncio.to_thread(known_facts, index, exchange)
     facts, evidence = await noted(run, exchange, known)
     if facts:

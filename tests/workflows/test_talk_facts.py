@@ -89,6 +89,14 @@ async def test_a_note_that_cannot_be_had_is_said_and_the_turn_is_whole(tmp_path:
     assert [one.facts for one in records] == [()]
 
 
+async def test_of_a_talk_in_which_nothing_was_answered_nothing_is_noted(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, NOTES)
+    config: Any = {"configurable": {"thread_id": "talk"}}
+    await talk.graph.aupdate_state(config, {"messages": [HumanMessage("Hello?")]}, as_node="respond_by_name")
+    await talk.graph.ainvoke(None, config, context=talk.context)
+    assert talk.known == []
+
+
 async def test_a_turn_that_runs_again_notes_the_same_once(tmp_path: Path) -> None:
     talk = Talk(tmp_path, NOTES)
     await talk.say(TOLD)
