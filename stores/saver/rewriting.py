@@ -43,9 +43,6 @@ def rewrite(connection: sqlite3.Connection, serializer: StrictSerializer, thread
         if (values := new.values(saved)) is not None:
             changed += 1
             _replace(connection, serializer, line, link, {**saved.checkpoint, "channel_values": values})
-        elif MESSAGES in link.channels:
-            said = as_keys(new_in(connection, link.window, link.parent))  # the parent's window may be another now
-            saver_rows.save_link(connection, replace(link, said=said))
         saver_checkpoints.rewrite_writes(connection, serializer, line, link.checkpoint_id, new.written)
     for line in lines.values():
         saver_entries.remove_unnamed(connection, line)

@@ -372,7 +372,7 @@ async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_us
 async def test_a_talk_that_another_program_kept_step_by_step_is_rewritten_too(saver: Any, tmp_path: Path) -> None:
     """Each step, and the input before it, holds what was said."""
     talk = kept_talk(tmp_path, saver, InMemoryStore())
-    for text in ("one", SECRET, "three"):
+    for text in ("one", SECRET, f"{SECRET} Did you hear?", "three"):
         where, asked = talk.thread.address(), {"messages": [HumanMessage(text)]}
         await talk.thread.graph.ainvoke(asked, where, context=talk.context, durability="sync")
     assert len((await everything(talk)).splitlines()) > 15
