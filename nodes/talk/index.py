@@ -15,11 +15,10 @@ from dramaturg.nodes.text.recalled import passages_of
 from dramaturg.stores.conversations.talk import TalkRecord
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 
-CANDIDATES = 50  # different passages that each way of looking finds
-AGAIN = 400  # passages that are looked at for that: people say the same thing again and again
-FUSION = 60  # of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009)
+NEARBY = 0.2  # of the scores of the records before and after
 MOST_WORDS, FEWEST_WORDS = 24, 4  # that are looked up of a question: the rarest
-COMMON = 40  # a word that stands in more than one of so many passages tells little, and takes long to look up
+COMMON = 40  # a word that stands in more than one of so many records tells little, and takes long to look up …
+FEW = 500  # … unless it stands in no more records than this
 EMBEDDED_AT_ONCE = 256  # passages: those of a long history come turn after turn, the latest first
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 WORD = re.compile(r"[^\W_]+")
@@ -46,13 +45,16 @@ def words_of(text: str) -> Iterator[str]:
                 yield from (part[at : at + 2] for at in range(len(part) - 1))
 
 
-def fused(*rankings: Sequence[int]) -> dict[int, float]:
-    """What stands in rankings, each the best first, with its score by reciprocal rank fusion."""
-    scores = dict[int, float]()
-    for ranking in rankings:
-        for rank, one in enumerate(ranking, 1):
-            scores[one] = scores.get(one, 0.0) + 1 / (FUSION + rank)
-    return scores
+def from_0_to_1(scores: Vectors, low: float) -> Vectors:
+    """Scores of shape (n,) on a scale from `low` to the best; where there is none it is 0."""
+    found = np.isfinite(scores)
+    span = scores.max(initial=low) - low
+    return np.where(found, (scores - low) / span if span > 0 else 1.0, 0.0)
+
+
+def rank_of(at: int, scores: Vectors) -> int | None:
+    """The rank from 1; None: it has no score."""
+    return int((scores > scores[at]).sum()) + 1 if np.isfinite(scores[at]) else None
 
 
 class TalkIndex:
@@ -67,9 +69,10 @@ class TalkIndex:
         self.pinned: list[int] = []
         """The places of those that come back whatever is asked."""
         self.embedding = ""
-        self._passages: list[str] = []
+        self._texts: list[str] = []
+        """By record, in one case: what is said in it."""
         self._count = Counter[str]()
-        """By word: in how many passages it is."""
+        """By word: in how many records it is."""
         self._of: list[int] = []
         """By passage: the place of its record."""
         self._vectors = np.zeros((0, 0), np.float32)
@@ -97,15 +100,12 @@ class TalkIndex:
                 self.records.append(record)
                 if record.pinned:
                     self.pinned.append(place)
-                passages = passages_in(record)
-                for passage in passages:
-                    self._passages.append(passage)
-                    self._of.append(place)
-                    words = list(words_of(passage))
-                    self._count.update(set(words))
-                    self._words.execute(
-                        "INSERT INTO words(rowid, said) VALUES (?, ?)", (len(self._passages), " ".join(words))
-                    )
+                self._of += [place] * len(passages_in(record))
+                text = "\n".join(texts_in(record)).casefold()
+                self._texts.append(text)
+                words = list(words_of(text))
+                self._count.update(set(words))
+                self._words.execute("INSERT INTO words(rowid, said) VALUES (?, ?)", (place + 1, " ".join(words)))
             self._words.execute("COMMIT")
             self._make_room()
             self._take_vectors(len(self.records) - len(records))
@@ -150,61 +150,62 @@ class TalkIndex:
     def nearest(self, words: str, vector: Vectors | None, until: int, most: int) -> list[Found]:
         """The records before `until` that are nearest to a question, best first; it may block.
 
+        Each way's scores go from 0 to 1, and are added up: how much better the best of a way is than the next counts,
+        which ranks do not say (Bruch, Gai and Ingber 2023). A part of what is said just before and after counts, too.
+
         Args:
             words: of the question.
             vector: its meaning, of length 1, shape (d,); None: words alone count.
             until: how many records of the branch are looked at.
             most: how many are wanted.
         """
-        last = self._passage(until)
-        by_meaning = self._by_meaning(vector, last) if vector is not None else []
-        by_words = self._by_words(words, last)
-        meaning, word = self._records_of(by_meaning), self._records_of(by_words)
-        scores = fused(meaning, word)
-        best = sorted(scores, key=lambda at: (-scores[at], -at))[:most]
-        ranks = [{one: rank for rank, one in enumerate(ranking, 1)} for ranking in (meaning, word)]
-        return [Found(at, scores[at], ranks[0].get(at), ranks[1].get(at)) for at in best]
+        until = min(until, len(self.records))
+        meaning, word = self._by_meaning(vector, until), self._by_words(words, until)
+        lowest = meaning[np.isfinite(meaning)].min(initial=1.0)
+        alone = from_0_to_1(meaning, lowest) + from_0_to_1(word, 0.0)
+        around = np.pad(alone, 1)
+        scores = alone + NEARBY * (around[:-2] + around[2:])
+        first = dict[str, int]()  # of those that say the same
+        for at in np.lexsort((-np.arange(until), -scores)).tolist():
+            if len(first) == most:
+                break
+            if scores[at] > 0 or np.isfinite(meaning[at]):
+                first.setdefault(self._texts[at], at)
+        return [Found(at, float(scores[at]), rank_of(at, meaning), rank_of(at, word)) for at in first.values()]
 
-    def _records_of(self, passages: Sequence[int]) -> list[int]:
-        """The records of passages, in their order; of those that say the same, the first stands for all."""
-        first = dict[str, int]()
-        for one in passages:
-            first.setdefault(self._passages[one].casefold(), one)
-        return list(dict.fromkeys(self._of[one] for one in list(first.values())[:CANDIDATES]))
+    def _by_meaning(self, vector: Vectors | None, until: int) -> Vectors:
+        """The cosine of each record's best passage, shape (n,); -inf where there is none."""
+        found, last = np.full(until, -np.inf), min(self._passage(until), len(self._vectors))
+        if vector is not None and last and self._vectors.shape[1] == len(vector):
+            cosines = np.einsum("ij,j->i", self._vectors[:last], vector)  # `@` has a core spin that nobody needs
+            np.maximum.at(found, self._of[:last], np.where(self._has[:last], cosines, -np.inf))
+        return found
 
-    def _by_meaning(self, vector: Vectors, last: int) -> list[int]:
-        if not last or not len(self._vectors) or self._vectors.shape[1] != len(vector):
-            return []
-        last = min(last, len(self._vectors))
-        cosines = np.einsum("ij,j->i", self._vectors[:last], vector)  # `@` has a core spin that nobody needs
-        near = np.where(self._has[:last], cosines, -np.inf)
-        found = np.argpartition(-near, min(AGAIN, last) - 1)[:AGAIN]
-        found = found[np.lexsort((-found, -near[found]))]
-        return [at for at in found.tolist() if np.isfinite(near[at])]
-
-    def _by_words(self, words: str, last: int) -> list[int]:
-        count = self._count
+    def _by_words(self, words: str, until: int) -> Vectors:
+        """BM25 of each record, shape (n,); -inf where no word is in it."""
+        found, count = np.full(until, -np.inf), self._count
         rarest = sorted(set(words_of(words)), key=lambda word: (count[word], word))
         forms = [word for word in rarest if not count[word]]  # another form of it may be there
         known = [word for word in rarest if count[word]]
-        telling = [word for word in known if count[word] * COMMON <= len(self._passages)]
+        telling = [word for word in known if count[word] <= max(FEW, len(self.records) // COMMON)]
         chosen = [*forms[:MOST_WORDS], *(telling[:MOST_WORDS] or known[:FEWEST_WORDS])]
-        if not chosen:
-            return []
+        if not chosen or not until:
+            return found
         asked = " OR ".join(f'"{word}"' for word in chosen)
         with self._lock:
             rows = self._words.execute(
-                "SELECT rowid FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid DESC LIMIT ?",
-                (asked, last, AGAIN),
+                "SELECT rowid, rank FROM words WHERE words MATCH ? AND rowid <= ?", (asked, until)
             ).fetchall()
-        return [int(number) - 1 for (number,) in rows]
+        for number, rank in rows:
+            found[number - 1] = -rank
+        return found
 
     def _passage(self, until: int) -> int:
         """How many passages there are before a record."""
         return bisect_left(self._of, until)
 
     def _make_room(self) -> None:
-        more = len(self._passages) - len(self._has)
+        more = len(self._of) - len(self._has)
         self._has = np.concatenate([self._has, np.zeros(more, np.bool_)])
 
     def _take_vectors(self, begin: int, end: int | None = None) -> None:
@@ -226,8 +227,12 @@ class TalkIndex:
             first += count
 
 
+def texts_in(record: TalkRecord) -> list[str]:
+    """What was said in a record, a line each with who said it, if that has a name; and each thing noted of it."""
+    said = "\n".join(f"{line.name}: {line.text}" if line.name else line.text for line in record.said)
+    return [one for one in (said, *(fact.text for fact in record.facts)) if one]
+
+
 def passages_in(record: TalkRecord) -> list[str]:
-    """The passages of what was said in a record, each with who said it, if that has a name, and of what was noted."""
-    said = [(f"{line.name}: " if line.name else "", line.text) for line in record.said]
-    noted = [("", fact.text) for fact in record.facts]
-    return [name + passage for name, text in [*said, *noted] if text for passage in passages_of(text)]
+    """The passages of what was said in a record, mostly one, and of what was noted of it."""
+    return [passage for text in texts_in(record) for passage in passages_of(text)]
