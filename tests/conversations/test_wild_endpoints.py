@@ -39,8 +39,9 @@ TWO = [
     ("no base64", "batches of 1"),
 ]
 """Of two ways at once."""
-MORE = {"unknown fields": 1, "batches of 1": 4, "temperature, unnamed": 1}
-"""Requests more than two of methods that ask for several texts' vectors, or in more ways than AMADEUS."""
+MORE = {"unknown fields": 1, "batches of 1": 4, "temperature, unnamed": 1, "choices empty": 2}
+"""Requests more than two of methods that ask for several texts' vectors, or in more ways than AMADEUS; where nothing is
+answered, an identity is looked up by its vectors instead."""
 RECIPES = [
     tuple(re.findall("`([^`]+)`", line))
     for page in sorted((Path(__file__).parents[2] / "docs" / "how-to" / "models").glob("*.md"))
@@ -151,7 +152,7 @@ def problem(house: House, method: str, ways: tuple[str, ...], door: str, monkeyp
         fails = house.endpoint.expect == "fails" or any("front of the prompt" in WAYS[name].who for name in ways)
         if not fails or "The" not in said[0]:
             return f"it says {said}"
-        more = 2, 2  # there is nothing to learn: a filter lets other prompts pass
+        more = 2 + others, 2  # there is nothing to learn: a filter lets other prompts pass
     elif said != [good, good]:
         return f"it says {said}, and not {good!r}"
     if any(one > a_good_one + few for one, a_good_one, few in zip(asked, usual, more, strict=True)):
