@@ -276,6 +276,19 @@ class Conversation:
             return await self.saver.arewrite(self.thread.name, forgetting)
         return await rewrite_elsewhere(self.saver, self.thread.name, forgetting)
 
+    async def _rewritten_beside(self, forgetting: Forgetting, seen: dict[str, Any]) -> int:
+        """Rewrite the user's other talks, but for those that still end as they did when they were rewritten last."""
+        states = 0
+        for other in sorted(await self._stored.records.beside()) if self._stored else ():
+            there = self.on(other, self.context)
+            async with there.turn():  # a turn that is being taken has ended then
+                head = await there.thread.head()
+                end = head and (id_of(head.config), len(head.pending_writes or ()))
+                if other not in seen or seen[other] != end:
+                    states += await there._rewritten(forgetting)
+                seen[other] = end
+        return states
+
     async def memories(self) -> list[ConversationMemory]:
         """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
         return await self._stored.memories.all() if self._stored else []
@@ -364,10 +377,8 @@ class Conversation:
                 await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
             )
             states = await self._rewritten(forgetting)
-            for other in await stored.records.beside() if stored else ():
-                there = self.on(other, self.context)
-                async with there.turn():
-                    states += await there._rewritten(Forgetting({}, messages, words, memories, everywhere=True))
+            came_back, seen = Forgetting({}, messages, words, memories, everywhere=True), dict[str, Any]()
+            states += await self._rewritten_beside(came_back, seen)
             await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
             if stored:
                 await stored.memories.drop(memories)
@@ -375,6 +386,7 @@ class Conversation:
                 await stored.records.drop_notes(one.id for one in gone.notes)
                 await stored.records.forget_facts(words.are_in)
                 await stored.records.forget(one.id for one in gone.said)
+            states += await self._rewritten_beside(came_back, seen)  # where it came back meanwhile
             return gone._replace(states=states, summaries=forgetting.summaries)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:

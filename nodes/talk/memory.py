@@ -181,7 +181,9 @@ async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: Summ
         if until := before_window(index.records, {str(message.id) for message in state["messages"]}):
             parts.append(Told(index, until, {"": kept}))
     if user := known_as(own):
-        talks = await TalksOf(kept.store, kept.role, user).others(kept.thread, OTHER_TALKS)
+        of_user = TalksOf(kept.store, kept.role, user)
+        await of_user.begin(kept.thread, head)
+        talks = await of_user.others(kept.thread, OTHER_TALKS)
         other = await index_of_all([(TalkRecords(kept.store, kept.role, one.thread), one.head) for one in talks])
         if other.until:
             parts.append(other)
@@ -197,7 +199,7 @@ async def embed(told: Told, model: Embedder) -> None:
     new = await told.index.embed(model, told.index.lacking(model.name, told.until))
     for kept in set(told.kept.values()):
         if own := [one for one in new if told.kept.get(one.id, told.kept.get("")) is kept]:
-            await kept.save(own)
+            await kept.save_meanings(own)
 
 
 def before_window(records: Sequence[TalkRecord], shown: set[str]) -> int:

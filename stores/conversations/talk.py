@@ -29,7 +29,6 @@ DIGITS = 32
 MOST_KEPT = 50_000  # records that stay in the process
 NOTES = "notes"  # the key of the user's notes
 MOST_NOTES, LONGEST_NOTE = 50, 500  # how many of them, and characters of one
-MOST_SHOWN = 1000  # records among which what a window shows is looked for
 
 
 class Line(BaseModel):
@@ -225,15 +224,12 @@ class TalkRecords:
 
     @staticmethod
     def _since(back: Iterator[TalkRecord], message: str) -> list[TalkRecord]:
-        """The records from the one that holds a message on, oldest first; none, if none of the latest does."""
-        found, seen = list[TalkRecord](), 0
+        """The records from the one that holds a message on, oldest first; none, if none does."""
+        found = list[TalkRecord]()
         for one in back:
             found.append(one)
             if any(line.id == message for line in one.said):
                 return found[::-1]
-            seen += not one.is_forgotten
-            if seen > MOST_SHOWN:
-                break
         return []
 
     async def save(self, records: Iterable[TalkRecord]) -> None:
@@ -243,6 +239,19 @@ class TalkRecords:
             writes: list[Op] = [PutOp(self.namespace, one, self._record(by_id[one]), index=False) for one in page]
             await self.store.abatch(writes)
         self._known().records.update(by_id)
+
+    async def save_meanings(self, embedded: Iterable[TalkRecord]) -> None:
+        """Keep the meanings of records, where these are as they were when they were read, and nothing else of them.
+
+        A model has been asked meanwhile: what was forgotten, erased or pinned by then is not to be as it was before.
+        """
+        by_id = {one.id: one for one in embedded}
+        there = [(one, by_id[one.id]) for one in await self.get(by_id)]
+        await self.save(
+            now.model_copy(update=new.model_dump(include={"embedding", "vectors", "dimension"}))
+            for now, new in there
+            if (now.said, now.facts) == (new.said, new.facts)
+        )
 
     async def all(self) -> list[TalkRecord]:
         """Every record of the conversation, on whatever branch, the first said first."""
@@ -349,8 +358,7 @@ class TalkRecords:
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not, and that somebody has said it."""
         keys = {item.key async for item in self._items()}
-        named = [one for one in await self._named() if one.value.get("head") in keys]
-        await self.store.abatch([PutOp(one.namespace, one.key, None) for one in named])
+        await self.store.abatch([PutOp(one.namespace, one.key, None) for one in await self._named()])
         await self._drop(keys)
         with _lock:
             _talks.get(self.store, OrderedDict()).pop(self.namespace, None)
@@ -363,7 +371,8 @@ class TalkRecords:
 
     async def _named(self) -> list[Item]:
         """Where this talk stands among those of its users."""
-        return [item async for item in self._items((HEADS,)) if item.value.get("thread") == self.thread]
+        ours = {"role": self.role, "thread": self.thread}
+        return [item async for item in self._items((HEADS,)) if ours.items() <= item.value.items()]
 
     async def _drop(self, ids: Iterable[str]) -> None:
         for page in pages(ids):
@@ -447,10 +456,19 @@ class TalksOf:
         self.role = role
         self.namespace = (HEADS, sha256(json.dumps([role, user]).encode()))
 
+    async def begin(self, thread: str, head: str) -> None:
+        """Have a talk among them before anything of the others comes back in it: who forgets that, looks there, too."""
+        if await self.store.aget(self.namespace, self._key(thread)) is None:
+            await self.note(thread, head)
+
     async def note(self, thread: str, head: str) -> None:
         """Keep how far a talk has come."""
-        value = {"thread": thread, "head": head, "at": datetime.now(UTC).timestamp()}
-        await self.store.aput(self.namespace, sha256(thread.encode())[:DIGITS], value, index=False)
+        value = {"role": self.role, "thread": thread, "head": head, "at": datetime.now(UTC).timestamp()}
+        await self.store.aput(self.namespace, self._key(thread), value, index=False)
+
+    @staticmethod
+    def _key(thread: str) -> str:
+        return sha256(thread.encode())[:DIGITS]
 
     async def others(self, thread: str, most: int) -> list[TalkHead]:
         """The talks beside one, the latest of them, in the order in which they were last spoken on."""
@@ -459,8 +477,9 @@ class TalksOf:
             begun += len(page)
             for item in page:
                 name, head, at = (item.value.get(one) for one in TalkHead._fields)
-                if isinstance(name, str) and isinstance(head, str) and isinstance(at, int | float) and name != thread:
+                if isinstance(name, str) and isinstance(head, str) and isinstance(at, int | float):
                     found.append(TalkHead(name, head, float(at)))
+        found = [one for one in found if one.head and one.thread != thread]
         return sorted(found, key=lambda one: (one.at, one.thread))[-most:]
 
 

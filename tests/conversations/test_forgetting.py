@@ -1,10 +1,13 @@
 """Forgetting for good: of what was said, and of what came of it, no byte is left, and the talk goes on."""
 
+import asyncio
 import copy
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.conversations import conversation
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.forgetting import Forgetting, Words, going, is_of_run
 from dramaturg.conversations.json_lines import exported, imported
@@ -35,7 +39,7 @@ from dramaturg.workflows.names import METHODS
 
 from fakes import ScriptedChatModel
 from property_settings import property_settings
-from roles import fenced, run_settings, said
+from roles import WordEmbeddings, fenced, run_settings, said
 
 CODE = "zebulon9417"
 SECRET = f"The word that opens my safe is {CODE}, and nobody else may ever hear it."
@@ -367,6 +371,86 @@ async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_us
     assert [turn.question for turn in await other.history()] == ["What is the word that opens my safe?"]
     await other.take_turn("And what is the word now?")
     assert CODE not in await everything(other)
+
+
+class Meanwhile(WordEmbeddings):
+    """Has something done while it is asked for the meanings of what was said, once."""
+
+    def __init__(self, does: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self.does = does
+        self.done: asyncio.Task[Any] | None = None
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        if self.done is None:
+            self.done = asyncio.create_task(self.does())
+            await asyncio.wait([self.done], timeout=0.3)  # it may have to wait for the turn
+        return self.embed_documents(texts)
+
+
+@pytest.mark.parametrize("how", ["forget", "erase"])
+async def test_what_is_forgotten_while_another_talk_looks_it_up_is_not_kept_again(tmp_path: Path, how: str) -> None:
+    saver, store = InMemorySaver(), InMemoryStore()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    await talk.take_turn(SECRET)
+    gone = Meanwhile(talk.erase if how == "erase" else partial(talk.forget, phrase=CODE))
+    other = kept_talk(tmp_path, saver, store, "dinner", known_as="tom", embedding_model=gone)
+    await other.take_turn("What is the word that opens my safe?")
+    assert gone.done is not None
+    await gone.done
+    assert CODE not in "".join(repr(item.value) for item in await store.asearch((), limit=100)).casefold()
+    if how == "forget":
+        assert CODE not in await everything(other)
+
+
+async def test_what_is_pinned_while_another_talk_looks_it_up_stays_pinned(tmp_path: Path) -> None:
+    saver, store = InMemorySaver(), InMemoryStore()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    await talk.take_turn(TOLD)
+    pins = Meanwhile(partial(talk.pin, [(await talk.remembered())[0].id]))
+    other = kept_talk(tmp_path, saver, store, "dinner", known_as="tom", embedding_model=pins)
+    await other.take_turn(ASKED)
+    (kept,) = await records_of(talk).all()
+    assert kept.pinned
+    assert kept.vectors
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_it_is_taken_out_of_a_turn_that_another_talk_takes_meanwhile(
+    saver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    """After the other talk was looked through, and before it is forgotten in this one."""
+    store, loop = InMemoryStore(), asyncio.get_running_loop()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    other = kept_talk(tmp_path, saver, store, "dinner", known_as="tom")
+    await talk.take_turn(SECRET)
+    if begun:
+        await other.take_turn("one")
+
+    def forget_answers(*_: Any) -> None:
+        asyncio.run_coroutine_threadsafe(other.take_turn("What is the word that opens my safe?"), loop).result(20)
+
+    monkeypatch.setattr(conversation, "forget_answers", forget_answers)
+    await talk.forget(phrase=CODE)
+    assert len(await other.history()) == 1 + begun
+    assert CODE not in await everything(other)
+
+
+async def test_of_two_roles_with_one_store_each_forgets_in_its_own_talks(tmp_path: Path) -> None:
+    """Threads of the same name, in savers of their own."""
+    store, savers = InMemoryStore(), [InMemorySaver(), InMemorySaver()]
+    talk = kept_talk(tmp_path, savers[0], store, known_as="tom")
+    await talk.take_turn(TOLD)
+    copytree(tmp_path / "library" / "ada", tmp_path / "library" / "bob")
+    other = kept_talk(tmp_path, savers[1], store, known_as="ann", role="bob")
+    await other.take_turn(TOLD)
+    await kept_talk(tmp_path, savers[1], store, "dinner", known_as="ann", role="bob").take_turn("one")
+    assert await records_of(talk).beside() == set()
+    assert await records_of(other).beside() == {"dinner"}
+    await talk.erase()
+    listener = Listener()
+    new = kept_talk(tmp_path, savers[1], store, "supper", listener=listener, known_as="ann", role="bob")
+    await new.take_turn(ASKED)
+    assert TOLD in listener.recalled
 
 
 async def test_a_talk_that_another_program_kept_step_by_step_is_rewritten_too(saver: Any, tmp_path: Path) -> None:

@@ -270,6 +270,12 @@ async def test_a_window_may_begin_in_the_middle_of_what_was_said_at_once(begin: 
     assert [[line.id for line in one.said] for one in await kept.branch(head)] == [["h0", "a0"], ["h1", "a1", "a2"]]
 
 
+async def test_a_long_history_that_is_sent_again_and_again_is_kept_once() -> None:
+    kept, head = await records(*range(1100))
+    assert await kept.extended(head, window_of(*range(1101))) != head
+    assert len(await kept.all()) == 1101
+
+
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=14)
 
 
