@@ -5,7 +5,7 @@ methods' papers have talks of one turn.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,8 +28,9 @@ from dramaturg.nodes.reply import BYTES
 from dramaturg.nodes.run import Run, needs, open_run, settings
 from dramaturg.nodes.self_contained import in_full, refers_back
 from dramaturg.nodes.talk.facts import known_facts, noted, replaced_in
-from dramaturg.nodes.talk.index import Found, TalkIndex
-from dramaturg.nodes.text.recalled import GAP, passages_of, size_of
+from dramaturg.nodes.talk.index import Found, TalkIndex, words_of
+from dramaturg.nodes.text.recalled import GAP, size_of
+from dramaturg.nodes.text.splitter import split_document
 from dramaturg.nodes.turn import (
     RecalledTalk,
     SummarySettings,
@@ -275,14 +276,20 @@ def later_of(part: Told, found: Sequence[int]) -> dict[int, list[int]]:
 
 
 def line_text(line: Line, words: str, role: Role, stranger: str, found: bool) -> str:
-    """Who said what, on one line; of a long text the passages that share most words with what is looked up."""
+    """Who said what, on one line; of a long text the part that shares most words with what is looked up.
+
+    A word counts the more, the fewer parts it is in.
+    """
     text = " ".join(line.text.split())
     if size_of(text) > LONG:
         if found:
-            asked = set(words.casefold().split())
-            near = {one: len(asked & set(one.casefold().split())) for one in passages_of(line.text)}
-            best = max(near, key=lambda one: near[one])
-            text = f"{GAP.strip()} {' '.join(best.split())} {GAP.strip()}"
+            length = LONG * 4 // 5 * len(text) // size_of(text)
+            asked, shared = set(words_of(words)), dict[str, set[str]]()
+            for part in split_document(text, method="fixed", fixed_length=length, fixed_overlap=length // 4):
+                shared[part.text] = asked & set(words_of(part.text))
+            count = Counter(word for own in shared.values() for word in own)
+            best = max(shared, key=lambda one: sum(1 / count[word] for word in shared[one]), default=text)
+            text = f"{GAP.strip()} {best.strip()} {GAP.strip()}"
         text = clipped(text, LONG if found else OPENING)
     kind = HumanMessage if line.who == "human" else AIMessage
     return f"{speaker(kind('', name=line.name), role, stranger)}: {text}"
@@ -304,7 +311,6 @@ class Cached:
     """An index that stays in the process, and what it was made from."""
 
     talk: Talk
-    changed: Any
     index: TalkIndex
     kept: Mapping[str, TalkRecords]
 
@@ -320,12 +326,11 @@ async def index_of(kept: TalkRecords, head: str, talk: Talk | None = None) -> Ta
     talk, new = talk or await kept.read(head), list[TalkRecord]()
     with _lock:
         indexes = _indexes.setdefault(kept.store, OrderedDict())
-        for key in [key for key, one in indexes.items() if key[0] == kept.namespace and one.changed != talk.changed]:
+        for key in [key for key, one in indexes.items() if key[0] == kept.namespace and one.talk is not talk]:
             del indexes[key]  # something was forgotten
         index = TalkIndex()
         for record in talk.back(head):
-            known = indexes.pop((kept.namespace, record.id), None)
-            if known and known.talk is talk:
+            if known := indexes.pop((kept.namespace, record.id), None):
                 index = known.index
                 break
             new.append(record)
@@ -333,7 +338,7 @@ async def index_of(kept: TalkRecords, head: str, talk: Talk | None = None) -> Ta
         index.extend(new[::-1])
     else:
         await asyncio.to_thread(index.extend, new[::-1])
-    _remember(kept.store, (kept.namespace, head), Cached(talk, talk.changed, index, {"": kept}))
+    _remember(kept.store, (kept.namespace, head), Cached(talk, index, {"": kept}))
     return index
 
 
@@ -352,7 +357,7 @@ async def index_of_all(talks: Sequence[tuple[TalkRecords, str]]) -> Told:
             records = list(read.back(head))[::-1]
             by_id |= dict.fromkeys((record.id for record in records), one)
             await asyncio.to_thread(index.extend, records)
-        known = Cached(talk, talk.changed, index, by_id)
+        known = Cached(talk, index, by_id)
     _remember(kept.store, key, known)
     return Told(known.index, len(known.index), known.kept)
 

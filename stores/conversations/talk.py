@@ -116,12 +116,15 @@ class Note(BaseModel):
 
 
 class Talk:
-    """The records of a conversation that this process has read, of all branches."""
+    """The records of a conversation that this process has read, of all branches; another one after a change.
 
-    def __init__(self) -> None:
+    Args:
+        changed: what differs where something was forgotten since then.
+    """
+
+    def __init__(self, changed: JsonValue = None) -> None:
         self.records: dict[str, TalkRecord] = {}
-        self.changed: JsonValue = None
-        """What differs where something was forgotten since then."""
+        self.changed = changed
         self.notes: list[Note] = []
         """The user's notes, the oldest first; they are of all branches."""
 
@@ -156,10 +159,9 @@ class TalkRecords:
         talk = self._known()
         marked, noted = await self.store.abatch([GetOp(self.namespace, CHANGED), GetOp(self.namespace, NOTES)])
         changed = marked.value.get("times") if isinstance(marked, Item) else None
+        if talk.changed != changed:  # who has the other one at hand goes on with what was there
+            talk = self._known(Talk(changed))
         talk.notes = self._notes_in(noted)
-        if talk.changed != changed:
-            talk.records.clear()
-            talk.changed = changed
         if not head or head in talk.records:
             return talk
         # What another process has said since then is read one by one, as long as it is little.
@@ -174,9 +176,8 @@ class TalkRecords:
         if not missing or missing in talk.records:
             talk.records |= {one.id: one for one in found}
             return talk
-        async for item in self._items():
-            if record := self._read(item):
-                talk.records[record.id] = record
+        # All at once: who has the last record in the meantime has those before it.
+        talk.records |= {record.id: record async for item in self._items() if (record := self._read(item))}
         return talk
 
     async def extended(
@@ -384,10 +385,10 @@ class TalkRecords:
         times = int(marked.value.get("times", 0)) + 1 if marked else 1
         await self.store.aput(self.namespace, CHANGED, {"times": times}, index=False)
 
-    def _known(self) -> Talk:
+    def _known(self, anew: Talk | None = None) -> Talk:
         with _lock:
             talks = _talks.setdefault(self.store, OrderedDict())
-            talk = talks.setdefault(self.namespace, Talk())
+            talk = talks[self.namespace] = anew or talks.get(self.namespace) or Talk()
             talks.move_to_end(self.namespace)
             while len(talks) > 1 and sum(len(one.records) for one in talks.values()) > MOST_KEPT:
                 talks.popitem(last=False)

@@ -1,7 +1,8 @@
 """What is kept of a talk: what was imported or taken over as what was said here, as long as a branch holds it."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,17 @@ from kept_talks import (
 )
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import GetOp, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.chats import taken_in, written_out
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.thread import last_node
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.nodes.talk.memory import index_of
+from dramaturg.stores.conversations import talk as talk_records
 from dramaturg.stores.conversations.item_store import ItemStore
-from dramaturg.stores.conversations.talk import TalkRecords
+from dramaturg.stores.conversations.talk import Fact, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from property_settings import property_settings
@@ -160,6 +164,32 @@ async def test_what_was_lost_of_a_talk_is_kept_anew(saver: Any, tmp_path: Path) 
     assert [one.id for one in await branch_of(anew)][:7] == [one.id for one in before]
 
 
+async def test_what_somebody_else_has_written_into_the_store_does_not_come_back(saver: Any, tmp_path: Path) -> None:
+    """Lines and notes with other words, and those of another talk; what was said is kept anew as it was."""
+    talk, listener, fresh = kept_talk(tmp_path, saver, InMemoryStore()), Listener(), InMemoryStore()
+    other = kept_talk(tmp_path, saver, talk.store, "dinner")
+    for text in [TOLD, *small_talk(4)]:
+        await talk.take_turn(text)
+    note = await talk.note("I am called Tom.")
+    await other.note("I cannot eat nuts.")
+    for one in (talk, other):
+        where = records_of(one).namespace
+        for item in await records_of(one).store.asearch(where, limit=100):
+            changed = json.dumps(item.value).replace("Zebulon", "Bonaparte").replace("Tom.", "Jim.")
+            await fresh.aput(where, item.key, json.loads(changed), index=False)
+            if one is other:
+                await fresh.aput(records_of(talk).namespace, item.key, item.value, index=False)
+    anew = kept_talk(tmp_path, saver, fresh, listener=listener)
+    assert await anew.notes() == []
+    await anew.take_turn(ASKED)
+    assert TOLD in listener.recalled
+    assert "Bonaparte" not in listener.recalled
+    assert "nuts" not in listener.recalled
+    assert note not in await kept_talk(tmp_path, saver, fresh, "dinner").notes()
+    await fresh.aput(records_of(talk).namespace, "notes", {"notes": [{"text": "Jim."}]}, index=False)
+    assert await anew.notes() == []
+
+
 async def test_what_a_method_by_its_paper_says_is_not_kept(tmp_path: Path) -> None:
     talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), rules="paper")
     await talk.take_turn_after(history_of(TOLD, *small_talk(6)), ASKED)
@@ -214,6 +244,7 @@ async def test_a_turn_under_way_keeps_what_it_has_dropped_when_another_is_delete
         listener.down = False
         output = await talk.finish()
         assert any(TOLD in one["text"] for one in output["evidence"]["talk"])
+        assert lines_in(await branch_of(talk)) == [TOLD, *small_talk(5), ASKED]
 
 
 # Records
@@ -274,6 +305,78 @@ async def test_a_long_history_that_is_sent_again_and_again_is_kept_once() -> Non
     kept, head = await records(*range(1100))
     assert await kept.extended(head, window_of(*range(1101))) != head
     assert len(await kept.all()) == 1101
+
+
+class Slow(InMemoryStore):
+    """Others go on while it is asked, and something is done before it answers."""
+
+    async def before(self, ops: list[Op]) -> None:
+        """Nothing is done."""
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        asked = list(ops)
+        await self.before(asked)
+        await asyncio.sleep(0)
+        return await super().abatch(asked)
+
+
+async def test_who_reads_a_talk_while_another_does_has_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk_records, "PAGE", 2)
+    kept, head = await records(*range(12))
+    slow, items = Slow(), list[Any]()
+    for at in range(0, 12, 2):
+        items += await kept.store.asearch(kept.namespace, limit=2, offset=at)
+    for item in reversed(items):  # the last that was said is read first
+        await slow.aput(item.namespace, item.key, item.value, index=False)
+
+    async def later(steps: int) -> list[str]:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        return lines_in(await TalkRecords(slow, "ada", "tea").branch(head))
+
+    read = await asyncio.gather(*map(later, range(16)))
+    assert read == [[f"q{at}" for at in range(12)]] * 16
+
+
+async def test_a_talk_is_looked_up_whole_while_another_reads_it_anew_after_a_change(tmp_path: Path) -> None:
+    """While a third talk reads the second, something is forgotten in the first, which somebody then reads."""
+    saver, store, listener, done = InMemorySaver(), Slow(), Listener(), asyncio.Event()
+    first = kept_talk(tmp_path, saver, store, "first", known_as="tom")
+    second = kept_talk(tmp_path, saver, store, "second", known_as="tom")
+    third = kept_talk(tmp_path, saver, store, "third", known_as="tom", listener=listener)
+    for text in (TOLD, "It rains."):
+        await first.take_turn(text)
+    await second.take_turn("one")
+    kept, of_second = await branch_of(first), records_of(second).namespace
+    reading = list[asyncio.Task[Any]]()
+
+    async def before(ops: list[Op]) -> None:
+        if not reading and any(isinstance(op, GetOp) and op.namespace == of_second for op in ops):
+            reading.append(asyncio.create_task(asyncio.sleep(0)))
+            await records_of(first).forget([kept[1].id])
+            reading.append(asyncio.create_task(records_of(first).branch(kept[1].id)))
+            for _ in range(20):
+                await asyncio.sleep(0)
+        elif any(isinstance(op, SearchOp) and op.namespace_prefix == records_of(first).namespace for op in ops):
+            await done.wait()
+
+    store.before = before  # type: ignore[method-assign]
+    await third.take_turn(ASKED)
+    done.set()
+    await asyncio.gather(*reading)
+    assert len(reading) == 2
+    assert TOLD in listener.recalled
+
+
+async def test_what_was_noted_of_a_talk_that_was_erased_is_in_no_index() -> None:
+    """The same is said again, as where it is imported again."""
+    kept, head = await records(0, 1)
+    noted = (Fact(about="user", text="It rains."),)
+    await kept.save([one.model_copy(update={"facts": noted}) for one in await kept.get([head])])
+    assert (await index_of(kept, head)).records[1].facts == noted
+    await kept.drop_all()
+    assert await kept.extended("", window_of(0, 1)) == head
+    assert (await index_of(kept, head)).records[1].facts == ()
 
 
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=14)

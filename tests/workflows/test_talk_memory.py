@@ -42,7 +42,8 @@ class Talk:
         self.model = whole_cast()
         given = {"window": 4, "summary_tokens": 0} | settings
         self.context = context_type(method)(**run_settings(library, self.model, **given))
-        self.graph = chat_graph(method).compile(InMemorySaver(), store=InMemoryStore() if store else None)
+        self.store = InMemoryStore()
+        self.graph = chat_graph(method).compile(InMemorySaver(), store=self.store if store else None)
         self.output: Any = None
 
     async def say(self, text: str, thread: str = "talk") -> list[str]:
@@ -90,6 +91,22 @@ async def test_what_was_said_in_another_talk_comes_back_to_who_said_it(tmp_path:
         assert recalled(talk) == ""
 
 
+async def test_other_talks_are_looked_up_as_they_are_by_now_and_their_meanings_are_kept_with_them(
+    tmp_path: Path,
+) -> None:
+    talk = Talk("vanilla", tmp_path, known_as="mira")
+    await talk.say("Good morning.", "sunday")
+    await talk.say("Good evening.", "monday")
+    await talk.say(ASKED, "tuesday")
+    assert "Zebulon" not in recalled(talk)
+    await talk.say(TOLD, "monday")
+    await talk.say(ASKED, "tuesday")
+    assert TOLD in recalled(talk)
+    for thread, count in (("sunday", 1), ("monday", 2)):
+        kept = await records.TalkRecords(talk.store, "ada", thread).all()
+        assert [bool(one.vectors) for one in kept] == [True] * count
+
+
 async def test_who_a_langgraph_server_has_let_in_is_known_in_all_talks(tmp_path: Path) -> None:
     talk = Talk("vanilla", tmp_path)
 
@@ -121,9 +138,13 @@ async def test_a_branch_has_what_was_said_on_it_and_nothing_else(tmp_path: Path)
     assert "Zebulon" not in recalled(talk)
 
 
-async def test_a_line_that_was_changed_in_the_window_is_remembered_as_it_is_now(tmp_path: Path) -> None:
+@pytest.mark.parametrize("since", [[], ["Good morning."]])
+async def test_a_line_that_was_changed_in_the_window_is_remembered_as_it_is_now(
+    tmp_path: Path, since: list[str]
+) -> None:
     talk = Talk("vanilla", tmp_path)
-    await talk.say(TOLD)
+    for line in [TOLD, *since]:
+        await talk.say(line)
     config: Any = {"configurable": {"thread_id": "talk"}}
     asked = (await talk.graph.aget_state(config)).values["messages"][0]
     changed = asked.model_copy(update={"content": TOLD.replace("Zebulon", "Bonaparte")})
@@ -184,6 +205,42 @@ async def test_what_comes_back_keeps_to_its_tokens(tmp_path: Path) -> None:
     (shown,) = [one["text"] for one in talk.output["evidence"]["talk"] if "long story" in one["text"]]
     assert "tortoise Zebulon" in shown
     assert len(shown.encode()) < 800
+
+
+STORY, SEA = "It is a long story of the sea, and of the sand. ", "今天的海很蓝，风也很大。"
+
+
+@pytest.mark.parametrize(
+    ("story", "told", "asked"),
+    [
+        (STORY * 2000, TOLD, ASKED),
+        (STORY * 25, TOLD, ASKED),
+        (SEA * 30, "我妹妹养了一只乌龟。", "我妹妹的乌龟叫什么？"),
+        (SEA * 4000, "我妹妹养了一只乌龟。", "我妹妹的乌龟叫什么？"),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+async def test_of_a_long_line_what_is_asked_for_comes_back(
+    tmp_path: Path, story: str, told: str, asked: str, first: bool
+) -> None:
+    talk = Talk("vanilla", tmp_path)
+    for line in [f"{told}{story}" if first else f"{story}{told}", *FILLER, asked]:
+        await talk.say(line)
+    (shown,) = [one["text"] for one in talk.output["evidence"]["talk"] if story[:12] in one["text"]]
+    assert told in shown
+    assert len(shown.encode()) < 700
+
+
+async def test_of_what_was_said_around_it_the_beginning_is_shown_and_no_more(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, embedding_model=Broken())
+    long = "All day long he counts crates with salted herring. " * 12
+    for line in ["Good morning.", long, TOLD, *FILLER, "Wilhelmina, Zebulon, cellar?"]:
+        await talk.say(line)
+    (around,) = [one for one in talk.output["evidence"]["talk"] if "herring" in one["text"]]
+    assert (around["by_words"], around["by_meaning"]) == (None, None)
+    assert long[:150] in around["text"]
+    assert len(around["text"].encode()) < 300
+    assert "Good morning." not in recalled(talk)
 
 
 async def test_by_the_papers_rules_nothing_is_kept(tmp_path: Path) -> None:
