@@ -400,7 +400,7 @@ async def test_none_is_kept_where_none_is_wanted(talk: Talk) -> None:
 async def test_the_state_holds_ids_and_stays_as_large_as_it_is(talk: Talk) -> None:
     sizes = {}
     for number in range(50):
-        await talk.ask(f"Is it {number:02} by now?", window=4, conversation_memories=8, summary_tokens=0)
+        await talk.ask(f"Is it {number:02} by now?", window=4, conversation_memories=8, summary_tokens=0, talk_tokens=0)
         values = await talk.values()
         sizes[number] = len(JsonPlusSerializer().dumps_typed(values)[1])
     assert values["query_vector"] == values["recalled_memories"] == []
