@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from databases import open_saver
 from hypothesis import given
@@ -34,7 +35,7 @@ from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.talk.memory import index_of
 from dramaturg.stores.conversations import talk as talk_records
 from dramaturg.stores.conversations.item_store import ItemStore
-from dramaturg.stores.conversations.talk import Fact, TalkRecords
+from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from property_settings import property_settings
@@ -269,6 +270,19 @@ async def test_what_was_forgotten_keeps_its_place_whether_or_not_the_window_show
         assert [one.id for one in after[:3]] == [one.id for one in before]
         assert lines_in(after) == ["q0", "", "q2", "q3"]
         assert [one.pinned for one in after] == [False, False, True, False]
+
+
+async def test_of_what_was_forgotten_the_ids_of_its_messages_are_left_and_no_more() -> None:
+    kept, head = await records(0)
+    (one,) = await kept.get([head])
+    named = tuple(line.model_copy(update={"name": "Tom"}) for line in one.said)
+    noted = (Fact(about="user", text="It rains."),)
+    full = one.model_copy(update={"said": named, "facts": noted, "pinned": True}).embedded("words", np.ones((3, 4)))
+    await kept.save([full])
+    assert await kept.get([head]) == [full]
+    await kept.forget([head])
+    said = tuple(Line(id=line.id, who=line.who, text="") for line in one.said)
+    assert await kept.get([head]) == [TalkRecord(id=head, parent="", place=0, said=said, at=one.at)]
 
 
 async def test_what_was_forgotten_last_is_gone_on_from() -> None:

@@ -55,7 +55,8 @@ class Talk:
 
 NOTES = {
     TOLD: [{"about": "user", "note": NOTE, "replaces": []}],
-    CHANGED: [{"about": "user", "note": LATER, "replaces": [1, 7]}],
+    CHANGED: [{"about": "user", "note": LATER, "replaces": [0, 1, 1, 7]}],
+    "As I said": [{"about": "user", "note": NOTE.upper(), "replaces": []}],
 }
 
 
@@ -106,3 +107,19 @@ async def test_a_turn_that_runs_again_notes_the_same_once(tmp_path: Path) -> Non
     await talk.graph.ainvoke(None, before, context=talk.context)
     records = await TalkRecords(talk.store, "ada", "talk").all()
     assert [[fact.text for fact in one.facts] for one in records] == [[NOTE]]
+    assert len(talk.known) == 1
+
+
+async def test_what_is_known_is_not_noted_again(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, NOTES)
+    await talk.say(TOLD, "As I said: my sister Wilhelmina lives in Leith.")
+    records = await TalkRecords(talk.store, "ada", "talk").all()
+    assert [[fact.text for fact in one.facts] for one in records] == [[NOTE], []]
+
+
+async def test_what_was_noted_and_is_forgotten_is_not_known(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, NOTES)
+    await talk.say(TOLD)
+    await TalkRecords(talk.store, "ada", "talk").forget_facts(lambda text: "Leith" in text)
+    await talk.say(f"Again: {TOLD}")
+    assert talk.known[-1] == ""

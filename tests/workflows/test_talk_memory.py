@@ -171,6 +171,14 @@ async def test_a_history_that_comes_at_once_comes_back_without_a_thread(tmp_path
     assert len(talk.output["messages"]) <= 6
 
 
+async def test_what_is_said_again_and_again_leaves_room_for_what_is_not(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, talk_tokens=20_000)
+    history = [one for line in [TOLD, *[ASKED] * 60] for one in (HumanMessage(line), AIMessage("I see."))]
+    graph = chat_graph("vanilla").compile()
+    talk.output = await graph.ainvoke({"messages": [*history, HumanMessage(ASKED)]}, context=talk.context)
+    assert TOLD in recalled(talk)
+
+
 async def test_the_same_branch_has_the_same_memory_in_another_process(tmp_path: Path) -> None:
     talk = Talk("vanilla", tmp_path)
     for line in [TOLD, *FILLER, *FILLER]:
