@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+import numpy as np
 import pytest
 from all_methods import whole_cast, whole_role
 from databases import open_saver
@@ -29,6 +30,7 @@ from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.answer_cache import ANSWERS, open_answers
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.nodes.talk.memory import index_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords
@@ -352,11 +354,15 @@ async def test_of_what_is_remembered_only_what_was_noted_is_forgotten() -> None:
     kept = TalkRecords(InMemoryStore(), "ada", "tea")
     head = await kept.extended("", [HumanMessage("one", id="h"), AIMessage("two", id="a")])
     noted = (Fact(about="user", text=f"{CODE} is kept."), Fact(about="user", text="It rains."))
-    await kept.save([one.model_copy(update={"facts": noted}) for one in await kept.get([head])])
+    (one,) = await kept.get([head])
+    await kept.save([one.model_copy(update={"facts": noted}).embedded("words", np.ones((4, 2)))])
+    assert (await index_of(kept, head)).records[0].facts == noted
     await kept.forget_facts(Words([], [CODE]).are_in)
     (one,) = await kept.all()
     assert [fact.text for fact in one.facts] == ["", "It rains."]
+    assert (one.embedding, one.vectors) == ("", "")  # of which one was that of the fact
     assert lines_in([one]) == ["one"]
+    assert (await index_of(kept, head)).records == [one]
 
 
 async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_user(saver: Any, tmp_path: Path) -> None:

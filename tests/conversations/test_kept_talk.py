@@ -28,6 +28,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import GetOp, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.chats import taken_in, written_out
 from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.thread import last_node
@@ -118,6 +119,15 @@ async def test_a_history_that_a_client_keeps_is_recalled(saver: Any, tmp_path: P
     output = await talk.take_turn_after(history, ASKED)
     assert [TOLD in one["text"] for one in output["evidence"]["talk"]].count(True) == 1
     assert len(await branch_of(talk)) == 41
+
+
+async def test_what_was_said_elsewhere_since_the_last_turn_is_recalled(saver: Any, tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, saver, InMemoryStore())
+    await talk.take_turn("one")
+    history = [Exchange("one", "Reply 1."), *history_of(TOLD, *small_talk(6))]
+    output = await talk.take_turn_after(history, ASKED)
+    assert [TOLD in one["text"] for one in output["evidence"]["talk"]].count(True) == 1
+    assert lines_in(await branch_of(talk)) == ["one", TOLD, *small_talk(6), ASKED]
 
 
 async def test_an_edited_message_of_a_client_is_another_branch(saver: Any, tmp_path: Path) -> None:

@@ -69,3 +69,8 @@ def test_words_of_a_language_without_spaces_are_found_within_what_was_said() -> 
     index = index_of(["今天的海很蓝", "我妹妹在地窖里养了一只乌龟", "누가 그물을 고치나요?"])
     assert [one.at for one in index.nearest("乌龟叫什么名字？", None, 3, 5)] == [1]
     assert [one.at for one in index.nearest("그물", None, 3, 5)] == [2]
+
+
+def test_another_form_of_a_word_is_found() -> None:
+    index = index_of(["It rains.", "She has a tortoise.", "Is it late?"])
+    assert [one.at for one in index.nearest("Tortoises?", None, 3, 5)] == [1]

@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from dramaturg.server.access import Access
+from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.talk import TalksOf
 
 from fakes import ScriptedChatModel
 from served_roles import Screen, served
@@ -86,6 +88,18 @@ async def test_what_was_said_in_other_talks_is_shown_to_who_said_it(tmp_path: Pa
             assert (await remembered(http, ALICE, **asked))["data"] == []
             assert (await remembered(http, BOB, **asked))["data"] == []
         assert (await remembered(http, BOB, user="Mira"))["data"] == []
+
+
+async def test_a_talk_that_was_not_held_here_takes_the_place_of_none(tmp_path: Path) -> None:
+    """A program of the same library has known the user by the same name, on a thread of another."""
+    async with served(tmp_path, access=Access(KEYS), **plain()) as http:
+        await says(http, "tea", TOLD, "Mira", **ALICE)
+        await says(http, "tea", "Good morning.", "Mira", **BOB)
+        kept = ItemStore(tmp_path / "library" / ".conversations" / "ada.memories.sqlite")
+        for thread in ("tea", "bob/tea"):
+            await TalksOf(kept, "ada", "alice/Mira").note(thread, "0")
+        told = await remembered(http, ALICE, user="Mira")
+        assert [(one["thread"], one["said"][0]["text"]) for one in told["data"]] == [("tea", TOLD)]
 
 
 @pytest.mark.parametrize("thread", ["tea", "alice/tea", "../alice/tea"])

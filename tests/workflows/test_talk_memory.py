@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from all_methods import whole_cast, whole_role
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -68,6 +68,8 @@ async def test_what_was_said_before_the_window_comes_back_in_every_method(tmp_pa
     if method not in OWN:
         assert replies
         assert all(f"user: {TOLD}" in fenced("recalled", one).replace("this stranger", "user") for one in replies)
+    state = await talk.graph.aget_state({"configurable": {"thread_id": "talk"}})
+    assert state.values["recalled_talk"] == []
     (found,) = [one for one in talk.output["evidence"]["talk"] if TOLD in one["text"]]
     assert found["by_words"]
     assert found["by_meaning"]
@@ -105,6 +107,46 @@ async def test_other_talks_are_looked_up_as_they_are_by_now_and_their_meanings_a
     for thread, count in (("sunday", 1), ("monday", 2)):
         kept = await records.TalkRecords(talk.store, "ada", thread).all()
         assert [bool(one.vectors) for one in kept] == [True] * count
+
+
+async def test_of_many_other_talks_the_latest_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "OTHER_TALKS", 1)
+    talk = Talk("vanilla", tmp_path, known_as="mira")
+    await talk.say(TOLD, "sunday")
+    await talk.say("Good morning.", "monday")
+    await talk.say(ASKED, "tuesday")
+    assert "Good morning." in recalled(talk)
+    assert TOLD not in recalled(talk)
+    await talk.say("Good evening.", "sunday")
+    await talk.say(ASKED, "tuesday")
+    assert TOLD in recalled(talk)
+
+
+async def test_pictures_tools_and_empty_messages_are_no_part_of_what_comes_back(tmp_path: Path) -> None:
+    """In a store that has an index of its own, which is left alone."""
+    talk = Talk("vanilla", tmp_path, known_as="mira")
+    store = InMemoryStore(index={"dims": 3, "embed": Broken()})
+    talk.graph = chat_graph("vanilla").compile(InMemorySaver(), store=store)
+    picture: Any = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+    call: Any = [{"name": "look", "args": {}, "id": "1", "type": "tool_call"}]
+    history = [
+        HumanMessage(picture),
+        AIMessage("A lamp."),
+        HumanMessage(TOLD),
+        AIMessage("", tool_calls=call),
+        ToolMessage("The tortoise of Wilhelmina is in the register.", tool_call_id="1"),
+        AIMessage("I see."),
+        HumanMessage(picture),
+        *[one for line in FILLER for one in (HumanMessage(line), AIMessage(""), AIMessage("So."))],
+    ]
+    config: Any = {"configurable": {"thread_id": "talk"}}
+    asked = {"messages": [*history, HumanMessage(ASKED)]}
+    talk.output = await talk.graph.ainvoke(asked, config, context=talk.context)
+    assert f"{TOLD}\nAda Quill: I see." in recalled(talk)
+    assert "register" not in recalled(talk)
+    said = [[line.text for line in one.said] for one in await records.TalkRecords(store, "ada", "talk").all()]
+    assert said[0] == ["A lamp."]
+    assert said[2] == [FILLER[0], "So."]
 
 
 async def test_who_a_langgraph_server_has_let_in_is_known_in_all_talks(tmp_path: Path) -> None:
