@@ -350,6 +350,17 @@ async def test_what_was_noted_of_it_is_forgotten_also_where_it_was_noted_later(s
     assert lines_in(await branch_of(talk)) == ["Do you like rain?", "one"]
 
 
+async def test_what_was_noted_of_it_later_is_forgotten_and_what_was_said_then_stays(tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore())
+    for text in (SECRET, "Keep it well."):
+        await talk.take_turn(text)
+    told, later = await branch_of(talk)
+    await records_of(talk).save([later.model_copy(update={"facts": (Fact(about="user", text=SECRET),)})])
+    assert [one.id for one in (await talk.forget([told.id])).said] == [told.id]
+    assert CODE not in await everything(talk)
+    assert lines_in(await branch_of(talk)) == ["", "Keep it well."]
+
+
 async def test_of_what_is_remembered_only_what_was_noted_is_forgotten() -> None:
     kept = TalkRecords(InMemoryStore(), "ada", "tea")
     head = await kept.extended("", [HumanMessage("one", id="h"), AIMessage("two", id="a")])
@@ -441,21 +452,21 @@ async def test_it_is_taken_out_of_a_turn_that_another_talk_takes_meanwhile(
     assert CODE not in await everything(other)
 
 
-async def test_of_two_roles_with_one_store_each_forgets_in_its_own_talks(tmp_path: Path) -> None:
-    """Threads of the same name, in savers of their own."""
-    store, savers = InMemoryStore(), [InMemorySaver(), InMemorySaver()]
+async def test_of_two_roles_with_one_store_each_has_its_own_talks(tmp_path: Path) -> None:
+    """Threads of the same name, in savers of their own, with the same user."""
+    store, savers, listener = InMemoryStore(), [InMemorySaver(), InMemorySaver()], Listener()
     talk = kept_talk(tmp_path, savers[0], store, known_as="tom")
-    await talk.take_turn(TOLD)
     copytree(tmp_path / "library" / "ada", tmp_path / "library" / "bob")
-    other = kept_talk(tmp_path, savers[1], store, known_as="ann", role="bob")
+    of_bob = partial(kept_talk, tmp_path, savers[1], store, known_as="tom", role="bob", listener=listener)
+    other = of_bob()
     await other.take_turn(TOLD)
-    await kept_talk(tmp_path, savers[1], store, "dinner", known_as="ann", role="bob").take_turn("one")
+    await talk.take_turn("one")
+    await of_bob("dinner").take_turn(ASKED)
+    assert TOLD in listener.recalled
     assert await records_of(talk).beside() == set()
     assert await records_of(other).beside() == {"dinner"}
     await talk.erase()
-    listener = Listener()
-    new = kept_talk(tmp_path, savers[1], store, "supper", listener=listener, known_as="ann", role="bob")
-    await new.take_turn(ASKED)
+    await of_bob("supper").take_turn(ASKED)
     assert TOLD in listener.recalled
 
 

@@ -403,6 +403,13 @@ async def test_what_was_noted_of_a_talk_that_was_erased_is_in_no_index() -> None
     assert (await index_of(kept, head)).records[1].facts == ()
 
 
+async def test_what_a_turn_under_way_names_stays() -> None:
+    kept, head = await records(0, 1, 2)
+    ids = [one.id for one in await kept.branch(head)]
+    await kept.drop_lost([], [ids[1]])
+    assert [one.id for one in await kept.all()] == ids[:2]
+
+
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=14)
 
 
