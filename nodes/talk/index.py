@@ -169,7 +169,7 @@ class TalkIndex:
         for at in np.lexsort((-np.arange(until), -scores)).tolist():
             if len(first) == most:
                 break
-            if scores[at] > 0 or np.isfinite(meaning[at]):
+            if np.isfinite(meaning[at]) or np.isfinite(word[at]):
                 first.setdefault(self._texts[at], at)
         return [Found(at, float(scores[at]), rank_of(at, meaning), rank_of(at, word)) for at in first.values()]
 

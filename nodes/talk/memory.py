@@ -93,17 +93,18 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     parts, notes = await told_before(kept, talk, state, run.settings), notes_with_room(talk.notes, run)
     if not parts:
         return {"recalled_talk": notes, **({"evidence": {"talk": list(map(dict, notes))}} if notes else {})}
-    words, evidence = asked_for(state), dict[str, Any]()
-    vector: Vectors | None = None
+    asked, evidence = asked_for(state), dict[str, Any]()
+    vectors: list[Vectors | None] = [None] * len(asked)
     try:
         model = await run.embedder()
-        asked, _ = await asyncio.gather(model.query(words), asyncio.gather(*(embed(one, model) for one in parts)))
-        vector = unit_rows(np.stack([asked]))[0]
+        queries = asyncio.gather(*map(model.query, asked))
+        meant, _ = await asyncio.gather(queries, asyncio.gather(*(embed(one, model) for one in parts)))
+        vectors = [*unit_rows(np.stack(meant))]
     except (ModelError, WeightsError, ValueError) as error:
         evidence["talk_error"] = str(error)
-    found = [await looked_up(one, words, vector) for one in parts]
+    found = [await looked_up(one, asked, vectors) for one in parts]
     left = run.settings.talk_tokens * BYTES - sum(size_of(one["text"]) for one in notes)
-    shown, now = with_room(parts, found, words, run, left), datetime.now(UTC)
+    shown, now = with_room(parts, found, "\n".join(asked), run, left), datetime.now(UTC)
     recalled: list[RecalledTalk] = [
         {
             "when": when(one, now, run),
@@ -167,11 +168,17 @@ def known_as(own: SummarySettings) -> str:
     return own.known_as or str(get_config().get("configurable", {}).get("langgraph_auth_user_id") or "")
 
 
-async def looked_up(told: Told, words: str, vector: Vectors | None) -> list[Found]:
-    """What is nearest to a question; a short talk is not worth a thread."""
-    if told.until < SHORT:
-        return told.index.nearest(words, vector, told.until, MOST)
-    return await asyncio.to_thread(told.index.nearest, words, vector, told.until, MOST)
+async def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors | None]) -> list[Found]:
+    """What is nearest to what is asked, of each by turns; a short talk is not worth a thread."""
+
+    def nearest() -> list[Found]:
+        several = [told.index.nearest(*one, told.until, MOST) for one in zip(asked, vectors, strict=True)]
+        first = dict[int, Found]()
+        for one in (one for row in zip_longest(*several) for one in row if one is not None):
+            first.setdefault(one.at, one)
+        return list(first.values())[:MOST]
+
+    return nearest() if told.until < SHORT else await asyncio.to_thread(nearest)
 
 
 async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: SummarySettings) -> list[Told]:
@@ -216,11 +223,14 @@ def before_window(records: Sequence[TalkRecord], shown: set[str]) -> int:
     return until
 
 
-def asked_for(state: Mapping[str, Any]) -> str:
-    """What is looked up: the question, and what was said before it where it goes on from that."""
+def asked_for(state: Mapping[str, Any]) -> list[str]:
+    """What is looked up: the question, and once more with what was said before it where it goes on from that.
+
+    Together they would find little but what was said before it: that stands in the talk word for word.
+    """
     question = in_full(state)
     before = [message.text for message in state["messages"][:-1] if message.text.strip()][-2:]
-    return "\n".join([*before, question]) if before and refers_back(question) else question
+    return [question, "\n".join([*before, question])] if before and refers_back(question) else [question]
 
 
 def notes_with_room(notes: Sequence[Note], run: Run[SummarySettings]) -> list[RecalledTalk]:
