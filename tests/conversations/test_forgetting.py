@@ -357,6 +357,7 @@ async def test_what_was_noted_of_it_later_is_forgotten_and_what_was_said_then_st
     told, later = await branch_of(talk)
     await records_of(talk).save([later.model_copy(update={"facts": (Fact(about="user", text=SECRET),)})])
     assert [one.id for one in (await talk.forget([told.id])).said] == [told.id]
+    assert await talk.pin([told.id, later.id]) == 1
     assert CODE not in await everything(talk)
     assert lines_in(await branch_of(talk)) == ["", "Keep it well."]
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +296,21 @@ async def test_of_what_was_forgotten_the_ids_of_its_messages_are_left_and_no_mor
     assert await kept.get([head]) == [TalkRecord(id=head, parent="", place=0, said=said, at=one.at)]
 
 
+async def test_what_no_store_can_hold_is_left_out_of_what_was_said(tmp_path: Path) -> None:
+    kept = TalkRecords(ItemStore(tmp_path / "items.sqlite"), "ada", "tea")
+    asked = HumanMessage("one\0 \ud83d two", id="h", name="To\0m")
+    (one,) = await kept.branch(await kept.extended("", [asked, AIMessage("\0three", id="a")]))
+    assert [(line.name, line.text) for line in one.said] == [("Tom", "one ? two"), (None, "three")]
+
+
+async def test_what_was_said_elsewhere_has_its_own_time() -> None:
+    kept, then = TalkRecords(InMemoryStore(), "ada", "tea"), datetime(2026, 1, 2, tzinfo=UTC)
+    head = await kept.extended("", window_of(0, 1), {"h0": then})
+    first, second = await kept.branch(head)
+    assert first.at == then
+    assert second.at > then
+
+
 async def test_what_was_forgotten_last_is_gone_on_from() -> None:
     kept, head = await records(0, 1, 2)
     await kept.forget([head])
@@ -469,6 +485,22 @@ async def test_where_notes_have_no_room_the_latest_are_shown_and_the_rest_of_it_
         await talk.note(f"note {number}")
     with pytest.raises(ValueError, match="50 notes already"):
         await talk.note("one too many")
+
+
+async def test_notes_stand_before_what_comes_back_and_have_their_room_of_it(tmp_path: Path) -> None:
+    listener = Listener()
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore(), listener=listener, talk_tokens=60)
+    for text in [TOLD, *small_talk(5)]:
+        await talk.take_turn(text)
+    note = await talk.note("I am called Tom.")
+    assert (await talk.note("I am  called Tom.")).id == note.id
+    assert [one.text for one in await talk.notes()] == ["I am called Tom."]
+    await talk.take_turn(ASKED)
+    assert listener.recalled.index("called Tom") < listener.recalled.index(TOLD)
+    await talk.note("B" * 180)
+    shown = await recalled_in(talk, ASKED)
+    assert shown[:2] == ["I am called Tom.", "B" * 180]
+    assert len("".join(shown).encode()) <= 240
 
 
 async def test_what_is_pinned_comes_back_whatever_is_asked(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.workflows.methods import chat_graph, context_type
 
 from fakes import ScriptedChatModel
-from roles import fenced, run_settings, said, small_role
+from roles import WordEmbeddings, fenced, run_settings, said, small_role
 
 TOLD = "She has moved into that place at last, the one with the green door."
 NOTE = "The user's sister Wilhelmina lives in Leith."
@@ -79,6 +79,21 @@ async def test_what_holds_no_more_comes_back_with_what_has_replaced_it(tmp_path:
     await talk.say("Wilhelmina lives with the user again, as I said.")
     assert NOTE not in talk.known[-1]
     assert LATER in talk.known[-1]
+
+
+class Down(WordEmbeddings):
+    """Words alone find what was said."""
+
+    def embed_query(self, text: str) -> list[float]:
+        raise ModelUnavailable("The embedding model is down.")
+
+
+async def test_what_has_replaced_it_comes_back_also_where_nothing_else_finds_it(tmp_path: Path) -> None:
+    notes = NOTES | {CHANGED: [{"about": "user", "note": "The flat has three rooms now.", "replaces": [1]}]}
+    talk = Talk(tmp_path, notes, embedding_model=Down())
+    found = await talk.say(TOLD, *FILLER[1:], f"Wilhelmina: {CHANGED}", *FILLER[1:], *FILLER[1:], "Leith!")
+    assert TOLD in found
+    assert CHANGED in found
 
 
 async def test_a_note_that_cannot_be_had_is_said_and_the_turn_is_whole(tmp_path: Path) -> None:

@@ -109,6 +109,15 @@ async def test_other_talks_are_looked_up_as_they_are_by_now_and_their_meanings_a
         assert [bool(one.vectors) for one in kept] == [True] * count
 
 
+async def test_what_was_said_in_other_talks_stands_before_what_was_said_in_this_one(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, window=2, known_as="mira")
+    await talk.say("My brother Bartholomew keeps a tortoise, too.")
+    await talk.say("Good morning.")
+    await talk.say(TOLD, "monday")
+    await talk.say(ASKED)
+    assert -1 < recalled(talk).find("Zebulon") < recalled(talk).find("Bartholomew")
+
+
 async def test_of_many_other_talks_the_latest_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "OTHER_TALKS", 1)
     talk = Talk("vanilla", tmp_path, known_as="mira")
@@ -147,6 +156,7 @@ async def test_pictures_tools_and_empty_messages_are_no_part_of_what_comes_back(
     said = [[line.text for line in one.said] for one in await records.TalkRecords(store, "ada", "talk").all()]
     assert said[0] == ["A lamp."]
     assert said[2] == [FILLER[0], "So."]
+    assert len(said) == 3 + len(FILLER)  # no question without its reply
 
 
 async def test_who_a_langgraph_server_has_let_in_is_known_in_all_talks(tmp_path: Path) -> None:
@@ -195,6 +205,16 @@ async def test_a_line_that_was_changed_in_the_window_is_remembered_as_it_is_now(
         await talk.say(line)
     assert "Bonaparte" in recalled(talk)
     assert "Zebulon" not in recalled(talk)
+
+
+async def test_what_has_left_the_window_last_comes_back(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, window=2)
+    await talk.say(TOLD)
+    await talk.say("Good morning.")
+    assert recalled(talk) == ""
+    await talk.say(ASKED)
+    assert TOLD in recalled(talk)
+    assert "Good morning." not in recalled(talk)
 
 
 async def test_without_a_store_it_lasts_as_long_as_the_checkpointer(tmp_path: Path) -> None:
