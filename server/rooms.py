@@ -306,7 +306,9 @@ def known_as(caller: str, asker: str) -> str:
         caller: whose key it is, in which there is no slash; "": the server asks for none.
         asker: who speaks, as the client says it; "": it does not.
     """
-    return f"{caller}/{asker}"[:LONGEST_USER] if caller or asker else ""
+    name = f"{caller}/{asker}" if caller or asker else ""
+    # Of two long names, the beginning may be the same.
+    return name if len(name) <= LONGEST_USER else f"{sha256(name.encode(errors='surrogatepass'))}/"
 
 
 def turn_at(turns: Sequence[Turn], wanted: str) -> Turn | None:

@@ -50,7 +50,9 @@ async def test_what_one_has_told_comes_back_to_nobody_else(
 
 
 def test_no_name_that_is_given_is_a_key() -> None:
-    names = [("alice", ""), ("", "alice"), ("alice", "mira"), ("", "alice/mira"), ("", "alice/"), ("", "")]
+    names = [("alice", ""), ("", "alice"), ("alice", "mira"), ("", "alice/mira"), ("", "alice/")]
+    names += [("alice", "m" * 300), ("alice", f"{'m' * 300}i"), ("", "")]
     known = [known_as(*one) for one in names]
     assert len(set(known)) == len(names)
     assert known[-1] == ""
+    assert max(map(len, known)) <= 200
