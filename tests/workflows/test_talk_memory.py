@@ -170,6 +170,8 @@ async def test_who_a_langgraph_server_has_let_in_is_known_in_all_talks(tmp_path:
     await say(TOLD, "mira", "monday")
     assert TOLD in await say(ASKED, "mira", "tuesday")
     assert await say(ASKED, "tom", "wednesday") == ""
+    talk.context = talk.context.model_copy(update={"known_as": "mira"})  # the context goes before
+    assert TOLD in await say(ASKED, "tom", "thursday")
 
 
 async def test_a_branch_has_what_was_said_on_it_and_nothing_else(tmp_path: Path) -> None:
@@ -261,6 +263,14 @@ async def test_words_alone_find_it_where_the_embedding_model_is_gone(tmp_path: P
         await talk.say(line)
     assert TOLD in recalled(talk)
     assert "down" in talk.output["evidence"]["talk_error"]
+
+
+async def test_a_question_that_goes_on_is_looked_up_with_what_it_goes_on_from(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, embedding_model=Broken(), talk_tokens=60)
+    for line in [TOLD, *FILLER, *FILLER, "Wilhelmina!"]:
+        await talk.say(line)
+    await talk.say("And where did she go?")
+    assert TOLD in recalled(talk)
 
 
 async def test_what_comes_back_keeps_to_its_tokens(tmp_path: Path) -> None:
