@@ -37,7 +37,7 @@ from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.talk.memory import index_of
 from dramaturg.stores.conversations import talk as talk_records
 from dramaturg.stores.conversations.item_store import ItemStore
-from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords
+from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords, TalksOf
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 from property_settings import property_settings
@@ -424,6 +424,19 @@ async def test_what_a_turn_under_way_names_stays() -> None:
     ids = [one.id for one in await kept.branch(head)]
     await kept.drop_lost([], [ids[1]])
     assert [one.id for one in await kept.all()] == ids[:2]
+
+
+async def test_who_has_had_a_branch_that_is_lost_stands_where_the_talk_is_now_and_others_where_they_were() -> None:
+    kept, lost = await records(0, 1)
+    first = (await kept.branch(lost))[0].id
+    other = await kept.extended(first, window_of(2))
+    for user, head in (("ann", lost), ("tom", other)):
+        await TalksOf(kept.store, "ada", user).note("tea", head)
+    await kept.drop_lost(["h2"], [first])
+    assert [one.id for one in await kept.branch(other)] == [first, other]
+    assert await kept.branch(lost) == []
+    for user, head in (("ann", first), ("tom", other)):
+        assert [one.head for one in await TalksOf(kept.store, "ada", user).others("", 9)] == [head]
 
 
 TREES = st.lists(st.integers(0, 30), min_size=1, max_size=14)
