@@ -77,10 +77,7 @@ class TalkIndex:
         """By passage: the place of its record."""
         self._vectors = np.zeros((0, 0), np.float32)
         self._has = np.zeros(0, np.bool_)
-        self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._words.execute(
-            "CREATE VIRTUAL TABLE words USING fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
-        )
+        self._words: sqlite3.Connection | None = None
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -92,8 +89,14 @@ class TalkIndex:
         return self.records[-1].id if self.records else ""
 
     def extend(self, records: Sequence[TalkRecord]) -> None:
-        """Add the records that come next; it may block."""
+        """Add the records that come next; it blocks."""
         with self._lock:
+            if self._words is None:
+                self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+                self._words.execute(
+                    "CREATE VIRTUAL TABLE words USING "
+                    "fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
+                )
             self._words.execute("BEGIN")
             for record in records:
                 place = len(self.records)
@@ -148,7 +151,7 @@ class TalkIndex:
         return new
 
     def nearest(self, words: str, vector: Vectors | None, until: int, most: int) -> list[Found]:
-        """The records before `until` that are nearest to a question, best first; it may block.
+        """The records before `until` that are nearest to a question, best first; it blocks.
 
         Each way's scores go from 0 to 1, and are added up: how much better the best of a way is than the next counts,
         which ranks do not say (Bruch, Gai and Ingber 2023). A part of what is said just before and after counts, too.
@@ -189,7 +192,7 @@ class TalkIndex:
         known = [word for word in rarest if count[word]]
         telling = [word for word in known if count[word] <= max(FEW, len(self.records) // COMMON)]
         chosen = [*forms[:MOST_WORDS], *(telling[:MOST_WORDS] or known[:FEWEST_WORDS])]
-        if not chosen or not until:
+        if not chosen or not until or self._words is None:
             return found
         asked = " OR ".join(f'"{word}"' for word in chosen)
         with self._lock:

@@ -49,7 +49,6 @@ MOST = 24  # exchanges that are found, before there is room for them
 LONG = 600  # bytes of a line: a longer one is shown by what was found in it
 LEAST = 60  # bytes: where less is left, nothing more is looked for
 OPENING = 200  # bytes that are shown of a long line in which nothing was found
-SHORT, FEW = 1000, 8  # records that are looked through, or added, in less time than a thread takes to begin
 BRANCHES = 64  # of talks, whose indexes stay in the process
 MOST_RECORDS = 100_000  # in all of them
 OTHER_TALKS = 50  # of the same user, that are looked at: the latest
@@ -105,15 +104,16 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
     found = [await looked_up(one, asked, vectors) for one in parts]
     left = run.settings.talk_tokens * BYTES - sum(size_of(one["text"]) for one in notes)
     shown, now = with_room(parts, found, "\n".join(asked), run, left), datetime.now(UTC)
+    times = await asyncio.to_thread(lambda: [when(one, now, run) for one in shown])  # a language is read from a file
     recalled: list[RecalledTalk] = [
         {
-            "when": when(one, now, run),
+            "when": time,
             "text": one.text,
             "turn": one.record.said[0].id,
             "place": one.record.place,
             "talk": one.talk,
         }
-        for one in shown
+        for one, time in zip(shown, times, strict=True)
     ]
     runtime.stream_writer({"event": "recalled talk", "exchanges": len(recalled)})
     how = [
@@ -169,7 +169,7 @@ def known_as(own: SummarySettings) -> str:
 
 
 async def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors | None]) -> list[Found]:
-    """What is nearest to what is asked, of each by turns; a short talk is not worth a thread."""
+    """What is nearest to what is asked, of each by turns."""
 
     def nearest() -> list[Found]:
         several = [told.index.nearest(*one, told.until, MOST) for one in zip(asked, vectors, strict=True)]
@@ -178,7 +178,7 @@ async def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors 
             first.setdefault(one.at, one)
         return list(first.values())[:MOST]
 
-    return nearest() if told.until < SHORT else await asyncio.to_thread(nearest)
+    return await asyncio.to_thread(nearest)
 
 
 async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: SummarySettings) -> list[Told]:
@@ -344,9 +344,7 @@ async def index_of(kept: TalkRecords, head: str, talk: Talk | None = None) -> Ta
                 index = known.index
                 break
             new.append(record)
-    if len(new) < FEW:
-        index.extend(new[::-1])
-    else:
+    if new:
         await asyncio.to_thread(index.extend, new[::-1])
     _remember(kept.store, (kept.namespace, head), Cached(talk, index, {"": kept}))
     return index

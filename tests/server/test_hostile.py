@@ -93,7 +93,10 @@ async def test_no_caller_is_served_what_is_anothers(tmp_path: Path, count: int) 
     async with served(tmp_path, access=keyed(), method="vanilla") as http:
         bobs = {"X-Role-Thread": "tea", **as_caller(BOB)}
         assert (await http.post("/v1/chat/completions", json=asked(SECRET), headers=bobs)).status_code == 200
-        before = (await http.get("/v1/threads/tea", headers=as_caller(BOB))).json()
+        for _ in range(200):  # a reply is heard before its turn is kept
+            if (before := (await http.get("/v1/threads/tea", headers=as_caller(BOB))).json())["turns"]:
+                break
+            await asyncio.sleep(0.05)
         for number in range(count):
             method, path, headers, body = hostile(chance, number)
             raw = {name: value.encode("utf-8", "surrogatepass") for name, value in headers.items()}
