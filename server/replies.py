@@ -27,6 +27,9 @@ class Piece(NamedTuple):
     thought: bool
 
 
+KEPT_WITHIN = 0.5  # seconds after a reply in which its turn mostly is kept
+
+
 class Speech:
     """One turn, run in a task of its own, which ends with the turn and not with who listens.
 
@@ -134,12 +137,15 @@ class Speech:
     async def pieces(self) -> AsyncIterator[Piece]:
         """What is to be sent, until the reply is there; then the error of the turn is raised, if it has failed.
 
-        What is left of the turn, such as to remember it, goes on behind it.
+        What is left of the turn, such as to remember it, goes on behind it. Mostly that is little, and waited for: who
+        then asks for the turn finds it.
         """
         while (piece := await self._pieces.get()) is not None:
             yield piece
         if self.task.done():
             self.task.result()
+        else:
+            await asyncio.wait([self.task], timeout=KEPT_WITHIN)
         await self.keep(self)
 
     @property
