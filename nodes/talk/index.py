@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import weakref
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -93,6 +94,7 @@ class TalkIndex:
         with self._lock:
             if self._words is None:
                 self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+                weakref.finalize(self, self._words.close)  # Python 3.13 warns of one that nobody has closed
                 self._words.execute(
                     "CREATE VIRTUAL TABLE words USING "
                     "fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
