@@ -6,11 +6,12 @@ import sys
 import tomllib
 import venv
 import zipfile
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from dramaturg.cli.setup import EXTRAS as LOOKED_AT
@@ -143,3 +144,20 @@ def test_the_wheel_runs_where_it_is_installed(wheel: Path, tmp_path: Path) -> No
 def test_the_server_is_an_extra() -> None:
     assert not {"langgraph-api", "langgraph-cli"} & set(REQUIRED)
     assert {"local", "server", "dev"} <= set(EXTRAS)
+
+
+def test_what_is_pinned_can_be_installed_on_every_python_that_is_promised() -> None:
+    promised = [
+        one for one in ("3.11.0", "3.12.0", "3.13.0", "3.14.0") if one in SpecifierSet(PROJECT["requires-python"])
+    ]
+    pinned = [line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line]
+    refused = {}
+    for name in pinned:
+        try:
+            wanted = SpecifierSet(distribution(name).metadata["Requires-Python"] or "")
+        except PackageNotFoundError:  # of another system
+            continue
+        if lacking := [one for one in promised if one not in wanted]:
+            refused[name] = lacking
+    assert refused == {}
+    assert "3.11.0" in promised
