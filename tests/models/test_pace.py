@@ -72,6 +72,12 @@ async def test_what_a_server_allows_is_found_kept_to_and_found_again_when_it_all
     assert server.refused < 0.02 * (server.answered - before)
 
 
+async def test_of_a_server_that_takes_all_twice_as_many_are_asked_after_each_round() -> None:
+    server, own = Server(1_000), Pace()
+    await asked(server, own, 7 * BEGIN, at_once=7 * BEGIN)  # after eight, and sixteen, and thirty-two
+    assert own.most >= 4 * BEGIN
+
+
 async def test_those_who_were_sent_together_tell_of_too_many_once() -> None:
     own = Pace()
     async with AsyncExitStack() as stack:

@@ -74,3 +74,10 @@ def test_words_of_a_language_without_spaces_are_found_within_what_was_said() -> 
 def test_another_form_of_a_word_is_found() -> None:
     index = index_of(["It rains.", "She has a tortoise.", "Is it late?"])
     assert [one.at for one in index.nearest("Tortoises?", None, 3, 5)] == [1]
+
+
+def test_what_is_said_beside_what_is_asked_for_comes_before_the_same_said_elsewhere() -> None:
+    index = index_of(
+        ["It rains.", "Which pet has Wilhelmina?", "A goat, no.", "Is it late?", "So be it.", "A goat, yes."]
+    )
+    assert [one.at for one in index.nearest("Has Wilhelmina a goat?", None, 6, 3)][1:] == [2, 5]

@@ -16,6 +16,7 @@ from wild_cards import WILD
 from dramaturg.conversations.alignment import as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
+from dramaturg.server import replies
 from dramaturg.server.rooms import Rooms
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.cards import Card
@@ -273,6 +274,7 @@ async def test_who_sends_only_what_is_new_goes_on_as_soon_as_the_reply_is_heard(
         return await keep(*given)
 
     monkeypatch.setattr(ConversationSaver, "aput", late)
+    monkeypatch.setattr(replies, "KEPT_WITHIN", 0)  # as where more is left of a turn than is waited for
     async with served(tmp_path, ScriptedChatModel(reply=lambda _: "I see."), method="vanilla") as http:
         for at in range(3):
             body = {"model": "ada", "messages": [{"role": "user", "content": f"line {at}"}]}
@@ -280,6 +282,23 @@ async def test_who_sends_only_what_is_new_goes_on_as_soon_as_the_reply_is_heard(
             assert answer.is_success
         turns = (await http.get("/v1/threads/tea?role=ada")).json()["turns"]
         assert [one["question"] for one in turns][:2] == ["line 0", "line 1"]
+
+
+async def test_a_reply_ends_when_its_turn_is_kept_where_that_is_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = ConversationSaver.aput
+
+    async def late(*given: Any) -> Any:
+        await asyncio.sleep(0.05)
+        return await keep(*given)
+
+    monkeypatch.setattr(ConversationSaver, "aput", late)
+    monkeypatch.setattr(replies, "KEPT_WITHIN", 60)
+    async with served(tmp_path, ScriptedChatModel(reply=lambda _: "I see."), method="vanilla") as http:
+        await Screen(http, "tea").say("one")
+        turns = (await http.get("/v1/threads/tea?role=ada")).json()["turns"]
+        assert [one["question"] for one in turns] == ["one"]
 
 
 async def test_who_keeps_no_history_and_stops_finds_what_was_said(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """What was said before the window comes back, in every method, to who said it and to nobody else."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from all_methods import whole_cast, whole_role
+from blockbuster import blockbuster_ctx
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
@@ -329,3 +331,22 @@ async def test_by_the_papers_rules_nothing_is_kept(tmp_path: Path) -> None:
         await talk.say(line)
     assert "talk" not in talk.output["evidence"]
     assert not talk.output.get("talk_head")
+
+
+async def test_a_question_that_goes_on_is_looked_up_by_itself_before_what_was_said_before_it(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, talk_tokens=35)
+    for line in [TOLD, *FILLER, *FILLER]:
+        await talk.say(line)
+    await talk.say("And who keeps that tortoise called Zebulon?")
+    assert TOLD in recalled(talk)
+
+
+async def test_nothing_of_it_blocks_the_event_loop(tmp_path: Path) -> None:
+    talk = Talk("vanilla", tmp_path, known_as="mira")
+    await talk.say(TOLD, "monday")
+    kept = records.TalkRecords(talk.store, "ada", "monday")
+    ago = datetime.now(UTC) - timedelta(days=9)
+    await kept.save([one.model_copy(update={"at": ago}) for one in await kept.all()])
+    with blockbuster_ctx():
+        await talk.say(ASKED, "tuesday")
+    assert talk.output["evidence"]["talk"][0]["when"] == "in another talk, 1 week ago"
