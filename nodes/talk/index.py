@@ -29,7 +29,6 @@ class Found(NamedTuple):
     """A record that was found: its place in the index, and its ranks from 1; None: that way did not find it."""
 
     at: int
-    score: float
     by_meaning: int | None
     by_words: int | None
 
@@ -83,11 +82,6 @@ class TalkIndex:
 
     def __len__(self) -> int:
         return len(self.records)
-
-    @property
-    def head(self) -> str:
-        """The id of the last record."""
-        return self.records[-1].id if self.records else ""
 
     def extend(self, records: Sequence[TalkRecord]) -> None:
         """Add the records that come next; it blocks."""
@@ -176,7 +170,7 @@ class TalkIndex:
                 break
             if np.isfinite(meaning[at]) or np.isfinite(word[at]):
                 first.setdefault(self._texts[at], at)
-        return [Found(at, float(scores[at]), rank_of(at, meaning), rank_of(at, word)) for at in first.values()]
+        return [Found(at, rank_of(at, meaning), rank_of(at, word)) for at in first.values()]
 
     def _by_meaning(self, vector: Vectors | None, until: int) -> Vectors:
         """The cosine of each record's best passage, shape (n,); -inf where there is none."""

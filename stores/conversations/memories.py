@@ -1,7 +1,7 @@
 """The memories that a conversation made of its turns: kept by role and thread, and seen by no other conversation."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -98,7 +98,7 @@ class ConversationMemories:
 
     async def get(self, ids: Iterable[str]) -> dict[str, ConversationMemory]:
         """Return the memories with these ids, in their order; those that are gone or damaged are left out."""
-        return self._readable((await self._items_of(ids)).values())
+        return self._readable((await items_at(self.store, self.namespace, ids)).values())
 
     async def since(
         self, ids: Iterable[str], seen: Mapping[str, Stamp]
@@ -115,45 +115,32 @@ class ConversationMemories:
         """
         wanted = list(dict.fromkeys(ids))
         if not isinstance(self.store, ItemStore):
-            items = await self._items_of(wanted)
+            items = await items_at(self.store, self.namespace, wanted)
             new = [item for one, item in items.items() if item.value != seen.get(one)]
             return {one: item.value for one, item in items.items()}, self._readable(new)
         # Stamps first: what is written between the two is read again the next time.
         there = await self.store.stamps(self.namespace, wanted)
-        items = await self._items_of(one for one in wanted if one in there and there[one] != seen.get(one))
+        items = await items_at(
+            self.store, self.namespace, (one for one in wanted if one in there and there[one] != seen.get(one))
+        )
         return {one: there[one] for one in wanted if one in there}, self._readable(items.values())
 
     async def all(self) -> list[ConversationMemory]:
         """Return every memory of the conversation, on whatever branch, oldest first."""
-        found = self._readable(await self._items())
+        found = self._readable([item async for item in items_under(self.store, self.namespace)])
         return sorted(found.values(), key=lambda memory: (memory.created, memory.id))
 
     async def ids(self) -> set[str]:
         """Return the ids of all that is kept, readable or not."""
-        return {item.key for item in await self._items()}
+        return {item.key async for item in items_under(self.store, self.namespace)}
 
     async def drop(self, ids: Iterable[str]) -> None:
         """Forget the memories with these ids; those that are not there are forgotten already."""
-        for page in pages(ids):
-            writes: list[Op] = [PutOp(self.namespace, one, None) for one in page]
-            await self.store.abatch(writes)
+        await drop_at(self.store, self.namespace, ids)
 
     async def drop_all(self) -> None:
         """Forget all that the conversation made, readable or not."""
         await self.drop(await self.ids())
-
-    async def _items_of(self, ids: Iterable[str]) -> dict[str, Item]:
-        found: dict[str, Item] = {}
-        for page in pages(ids):
-            reads: list[Op] = [GetOp(self.namespace, one) for one in page]
-            found |= {item.key: item for item in await self.store.abatch(reads) if isinstance(item, Item)}
-        return found
-
-    async def _items(self) -> list[SearchItem]:
-        found: list[SearchItem] = []
-        while page := await self.store.asearch(self.namespace, limit=PAGE, offset=len(found)):
-            found += page
-        return found
 
     def _readable(self, items: Iterable[Item]) -> dict[str, ConversationMemory]:
         read = ((item.key, self._read(item)) for item in items)
@@ -198,3 +185,28 @@ def pages(ids: Iterable[str]) -> Iterator[Sequence[str]]:
     each = iter(dict.fromkeys(ids))
     while page := list(islice(each, PAGE)):
         yield page
+
+
+async def items_at(store: BaseStore, namespace: tuple[str, ...], ids: Iterable[str]) -> dict[str, Item]:
+    """The items of a namespace with these ids that are there, in their order."""
+    found: dict[str, Item] = {}
+    for page in pages(ids):
+        reads: list[Op] = [GetOp(namespace, one) for one in page]
+        found |= {item.key: item for item in await store.abatch(reads) if isinstance(item, Item)}
+    return found
+
+
+async def items_under(store: BaseStore, prefix: tuple[str, ...]) -> AsyncIterator[SearchItem]:
+    """All items whose namespace begins so, some at a time."""
+    begun = 0
+    while page := await store.asearch(prefix, limit=PAGE, offset=begun):
+        for item in page:
+            yield item
+        begun += len(page)
+
+
+async def drop_at(store: BaseStore, namespace: tuple[str, ...], ids: Iterable[str]) -> None:
+    """Remove the items of a namespace with these ids; those that are not there are gone already."""
+    for page in pages(ids):
+        writes: list[Op] = [PutOp(namespace, one, None) for one in page]
+        await store.abatch(writes)

@@ -19,7 +19,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
 from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError
 
-from dramaturg.stores.conversations.memories import PAGE, pages
+from dramaturg.stores.conversations.memories import drop_at, items_at, items_under, pages
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 
@@ -128,11 +128,11 @@ class Talk:
         self.notes: list[Note] = []
         """The user's notes, the oldest first; they are of all branches."""
 
-    def back(self, head: str, most: int | None = None) -> Iterator[TalkRecord]:
-        """The records that led to one, that one first, and at most so many; where one is lost, those after it."""
-        while head and (one := self.records.get(head)) and most != 0:
+    def back(self, head: str) -> Iterator[TalkRecord]:
+        """The records that led to one, that one first; where one is lost, those after it."""
+        while head and (one := self.records.get(head)):
             yield one
-            head, most = one.parent, None if most is None else most - 1
+            head = one.parent
 
 
 class TalkRecords:
@@ -177,7 +177,9 @@ class TalkRecords:
             talk.records |= {one.id: one for one in found}
             return talk
         # All at once: who has the last record in the meantime has those before it.
-        talk.records |= {record.id: record async for item in self._items() if (record := self._read(item))}
+        talk.records |= {
+            record.id: record async for item in items_under(self.store, self.namespace) if (record := self._read(item))
+        }
         return talk
 
     async def extended(
@@ -218,8 +220,7 @@ class TalkRecords:
                 new[digest] = TalkRecord(id=digest, parent=head, place=at_place, said=lines, at=when)
             head = digest
         if new and next(iter(new.values())).parent not in records:  # what is kept from the first on was not read
-            there = [record for item in await self._got(new) if (record := self._read(item))]
-            new = {**new, **{one.id: one for one in there}}
+            new = {**new, **{one.id: one for one in await self.get(new)}}
         await self.save(new.values())
         return head
 
@@ -256,7 +257,7 @@ class TalkRecords:
 
     async def all(self) -> list[TalkRecord]:
         """Every record of the conversation, on whatever branch, the first said first."""
-        found = [record async for item in self._items() if (record := self._read(item))]
+        found = [record async for item in items_under(self.store, self.namespace) if (record := self._read(item))]
         return sorted(found, key=lambda one: (one.at, one.place, one.id))
 
     async def forget(self, ids: Iterable[str]) -> None:
@@ -321,7 +322,8 @@ class TalkRecords:
 
     async def get(self, ids: Iterable[str]) -> list[TalkRecord]:
         """The records with these ids; those that are gone or damaged are left out."""
-        return [record for item in await self._got(ids) if (record := self._read(item))]
+        items = await items_at(self.store, self.namespace, ids)
+        return [record for item in items.values() if (record := self._read(item))]
 
     async def drop_lost(self, turns: Iterable[str], heads: Iterable[str] = ()) -> None:
         """Forget the ends of branches whose messages are in none of these turns any more.
@@ -348,7 +350,7 @@ class TalkRecords:
                 if one.value.get("head") in gone
             ]
             await self.store.abatch(writes)
-            await self._drop(gone)
+            await drop_at(self.store, self.namespace, gone)
             await self._note_change()
 
     async def is_whole(self, head: str) -> bool:
@@ -358,26 +360,24 @@ class TalkRecords:
 
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not, and that somebody has said it."""
-        keys = {item.key async for item in self._items()}
+        keys = {item.key async for item in items_under(self.store, self.namespace)}
         await self.store.abatch([PutOp(one.namespace, one.key, None) for one in await self._named()])
-        await self._drop(keys)
+        await drop_at(self.store, self.namespace, keys)
         with _lock:
             _talks.get(self.store, OrderedDict()).pop(self.namespace, None)
 
     async def beside(self) -> set[str]:
         """The other talks of those who have had this one: what was said here may have come back in them."""
         users = {item.namespace for item in await self._named()}
-        names = {item.value.get("thread") async for item in self._items((HEADS,)) if item.namespace in users}
+        names = {
+            item.value.get("thread") async for item in items_under(self.store, (HEADS,)) if item.namespace in users
+        }
         return {one for one in names if isinstance(one, str) and one != self.thread}
 
     async def _named(self) -> list[Item]:
         """Where this talk stands among those of its users."""
         ours = {"role": self.role, "thread": self.thread}
-        return [item async for item in self._items((HEADS,)) if ours.items() <= item.value.items()]
-
-    async def _drop(self, ids: Iterable[str]) -> None:
-        for page in pages(ids):
-            await self.store.abatch([PutOp(self.namespace, one, None) for one in page])
+        return [item async for item in items_under(self.store, (HEADS,)) if ours.items() <= item.value.items()]
 
     async def _note_change(self) -> None:
         """Tell other processes that what they have read is not what is kept."""
@@ -393,20 +393,6 @@ class TalkRecords:
             while len(talks) > 1 and sum(len(one.records) for one in talks.values()) > MOST_KEPT:
                 talks.popitem(last=False)
             return talk
-
-    async def _got(self, ids: Iterable[str]) -> list[Item]:
-        found: list[Item] = []
-        for page in pages(ids):
-            reads: list[Op] = [GetOp(self.namespace, one) for one in page]
-            found += [item for item in await self.store.abatch(reads) if isinstance(item, Item)]
-        return found
-
-    async def _items(self, prefix: tuple[str, ...] = ()) -> Any:
-        begun = 0
-        while page := await self.store.asearch(prefix or self.namespace, limit=PAGE, offset=begun):
-            for item in page:
-                yield item
-            begun += len(page)
 
     def _record(self, one: TalkRecord) -> dict[str, JsonValue]:
         kept = one.model_dump(mode="json", exclude_defaults=True)
@@ -473,13 +459,11 @@ class TalksOf:
 
     async def others(self, thread: str, most: int) -> list[TalkHead]:
         """The talks beside one, the latest of them, in the order in which they were last spoken on."""
-        found, begun = list[TalkHead](), 0
-        while page := await self.store.asearch(self.namespace, limit=PAGE, offset=begun):
-            begun += len(page)
-            for item in page:
-                name, head, at = (item.value.get(one) for one in TalkHead._fields)
-                if isinstance(name, str) and isinstance(head, str) and isinstance(at, int | float):
-                    found.append(TalkHead(name, head, float(at)))
+        found = list[TalkHead]()
+        async for item in items_under(self.store, self.namespace):
+            name, head, at = (item.value.get(one) for one in TalkHead._fields)
+            if isinstance(name, str) and isinstance(head, str) and isinstance(at, int | float):
+                found.append(TalkHead(name, head, float(at)))
         found = [one for one in found if one.head and one.thread != thread]
         return sorted(found, key=lambda one: (one.at, one.thread))[-most:]
 
