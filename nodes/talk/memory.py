@@ -159,7 +159,7 @@ async def note_facts(kept: TalkRecords, head: str, runtime: Runtime[Any]) -> dic
     known = await asyncio.to_thread(known_facts, index, exchange)
     facts, evidence = await noted(run, exchange, known)
     if facts:
-        await kept.save([last.model_copy(update={"facts": facts})])
+        await kept.save_facts(last, facts)
     return {"evidence": evidence, "usage": {"keep_talk": run.usage}}
 
 

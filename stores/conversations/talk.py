@@ -255,6 +255,11 @@ class TalkRecords:
             if (now.said, now.facts) == (new.said, new.facts)
         )
 
+    async def save_facts(self, record: TalkRecord, facts: tuple[Fact, ...]) -> None:
+        """Keep what was noted of a record, where that is as it was when a model was asked; see `save_meanings`."""
+        there = await self.get([record.id])
+        await self.save(one.model_copy(update={"facts": facts}) for one in there if one.said == record.said)
+
     async def all(self) -> list[TalkRecord]:
         """Every record of the conversation, on whatever branch, the first said first."""
         found = [record async for item in items_under(self.store, self.namespace) if (record := self._read(item))]

@@ -1,5 +1,6 @@
 """What is noted of a talk when asked for: found again by what it says, and given way to by what replaces it."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,32 @@ async def test_what_has_replaced_it_comes_back_also_where_nothing_else_finds_it(
     found = await talk.say(TOLD, *FILLER[1:], f"Wilhelmina: {CHANGED}", *FILLER[1:], *FILLER[1:], "Leith!")
     assert TOLD in found
     assert CHANGED in found
+
+
+async def test_what_was_pinned_or_forgotten_while_a_note_was_asked_for_stays_so(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, {**NOTES, CHANGED: [{"about": "user", "note": LATER, "replaces": []}]})
+
+    def changed(what: str) -> None:
+        async def change() -> None:
+            kept = TalkRecords(talk.store, "ada", "talk")
+            last = [one.id for one in await kept.all()][-1:]
+            await (kept.forget(last) if what == "forget" else kept.pin(last, pinned=True))
+
+        asyncio.run(change())
+
+    usual = talk.model.reply
+    for line, what in ((TOLD, "pin"), (CHANGED, "forget")):
+
+        def answer(messages: list[BaseMessage], what: str = what) -> Any:
+            if "<exchange>" in said(messages):
+                changed(what)
+            return usual(messages)
+
+        talk.model.reply = answer
+        await talk.say(line)
+    first, last = await TalkRecords(talk.store, "ada", "talk").all()
+    assert (first.pinned, [one.text for one in first.facts]) == (True, [NOTE])
+    assert (last.is_forgotten, last.facts) == (True, ())
 
 
 async def test_a_note_that_cannot_be_had_is_said_and_the_turn_is_whole(tmp_path: Path) -> None:
