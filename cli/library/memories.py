@@ -13,7 +13,7 @@ from rich.text import Text
 from dramaturg.cli.drawing.wheel import strongest
 from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.library.memory_drafts import decide, make_draft, show_draft
-from dramaturg.cli.library.thread_memories import Listed, forgotten_line, ids_of, listed_in, pinned_in, texts_of
+from dramaturg.cli.library.thread_memories import NOTE, Listed, forgotten_line, ids_of, listed_in, pinned_in, texts_of
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
@@ -72,6 +72,8 @@ class Wish(NamedTuple):
     question: str | None
 
 
+TURN = "turn "  # in front of the id of a message, where something was said
+SHOWN_ID = 12  # characters of an id at least: so many that no other begins with them
 CLEARLY = 5  # from this score on an emotion is clearly there
 
 
@@ -278,12 +280,21 @@ def holds(text: str, find: str) -> bool:
 
 
 def memories_table(title: str, memories: Sequence[Listed]) -> Table:
-    """Memories, one a row."""
-    columns = Column("id", no_wrap=True), "when", "memory", "mood", Column("written in", overflow="fold")
-    table = table_of(title, *columns)
+    """Memories, one a row; of what was said in a talk the beginning of each id, and no id of a message."""
+    of_talk = all(place.startswith(TURN) or place == NOTE for one in memories for place in one.places)
+    ids, length = {one.memory for one in memories}, SHOWN_ID
+    while of_talk and len({one[:length] for one in ids}) < len(ids):
+        length += 1
+    columns = [Column("id", no_wrap=True), "when", "memory", "mood"]
+    table = table_of(title, *columns, *([] if of_talk else [Column("written in", overflow="fold")]))
     for one in memories:
         mood = strongest(one.emotions) if one.emotions else one.error or "–"
         text = Text.assemble(("pinned · ", "bold yellow") if one.pinned else "", excerpt(one.text))
-        places = "\n".join(one.places)
-        table.add_row(one.memory, one.when or "", text, mood, places)
+        table.add_row(
+            one.memory[:length] if of_talk else one.memory,
+            one.when or "",
+            text,
+            mood,
+            *([] if of_talk else ["\n".join(one.places)]),
+        )
     return table

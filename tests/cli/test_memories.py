@@ -280,6 +280,9 @@ def test_the_beginning_of_an_id_must_say_which(run: Command, tmp_path: Path) -> 
 def test_memories_of_a_conversation_are_listed_pinned_and_removed(run: Command) -> None:
     run("ask", "ada", "My dog has died.", "My wedding is on Sunday!", *METHOD, "--thread", "tea")
     tea = ("--thread", "tea")
+    shown, all_of_it = run("memories", "ada", *tea)[1], run("memories", "ada", *tea, "--json")[1]
+    assert "written in" not in shown
+    assert all(one["memory"] not in shown and one["memory"][:12] in shown for one in json.loads(all_of_it))
     found = listed(run, *tea)
     assert [one["text"] for one in found] == [
         "My dog has died.\nAda Quill: I keep the light.",
