@@ -285,16 +285,11 @@ def memories_table(title: str, memories: Sequence[Listed]) -> Table:
     ids, length = {one.memory for one in memories}, SHOWN_ID
     while of_talk and len({one[:length] for one in ids}) < len(ids):
         length += 1
-    columns = [Column("id", no_wrap=True), "when", "memory", "mood"]
+    columns: list[Column | str] = [Column("id", no_wrap=True), "when", "memory", "mood"]
     table = table_of(title, *columns, *([] if of_talk else [Column("written in", overflow="fold")]))
     for one in memories:
         mood = strongest(one.emotions) if one.emotions else one.error or "–"
         text = Text.assemble(("pinned · ", "bold yellow") if one.pinned else "", excerpt(one.text))
-        table.add_row(
-            one.memory[:length] if of_talk else one.memory,
-            one.when or "",
-            text,
-            mood,
-            *([] if of_talk else ["\n".join(one.places)]),
-        )
+        places = [] if of_talk else ["\n".join(one.places)]
+        table.add_row(one.memory[:length] if of_talk else one.memory, one.when or "", text, mood, *places)
     return table
