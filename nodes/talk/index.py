@@ -89,6 +89,7 @@ class TalkIndex:
             if self._words is None:
                 self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
                 weakref.finalize(self, self._words.close)  # Python 3.13 warns of one that nobody has closed
+                self._words.execute("PRAGMA temp_store = memory")  # what is sorted never meets a full disk
                 self._words.execute(
                     "CREATE VIRTUAL TABLE words USING "
                     "fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"

@@ -133,6 +133,8 @@ class Writes:
 
     def _connecting(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def connected(*given: Any, factory: type[sqlite3.Connection] = sqlite3.Connection, **named: Any) -> Any:
+            if given[:1] == (":memory:",):  # no disk, that could be full or keep a part of it
+                return original(*given, factory=factory, **named)
             kind = type("CountedConnection", (_Connection, factory), {"writes": self})
             return self.step("connect", partial(original, *given, factory=kind, **named), _sql_error)
 
