@@ -58,6 +58,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Roles": {
         "roles": ("library.roles:roles", "List the roles of the library, and the examples that can be opened."),
+        "cast": (
+            "library.cast:cast_",
+            "Cast a role from novels, scripts, chats or diaries: drafts of its files, for you to accept.",
+        ),
         "new": ("library.roles:new", "Create a role: a folder with role.yaml and an empty persona for you to write."),
         "library": (
             "library.moving:app",

@@ -23,7 +23,7 @@ from dramaturg.cli.options import (
 )
 from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
-from dramaturg.stores.documents.originals import unread
+from dramaturg.stores.documents.originals import uncast, unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.library_folder import example_card, example_files, examples, written
 from dramaturg.stores.role import Role
@@ -130,7 +130,7 @@ def described(role: Role) -> dict[str, Any]:
         "documents": [
             f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents
         ],
-        "not read": [one.name for one in unread(role.root)],
+        "not read": [*(one.name for one in unread(role.root)), *(f"dialogues/{name}" for name in uncast(role.root))],
         "dialogue lines": len(lines),
         **({"speakers": warning} if warning else {}),
         "memories": len(role.memories()),

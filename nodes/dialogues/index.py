@@ -38,6 +38,7 @@ from dramaturg.nodes.run import RoleContext, Run, needs, open_run, run_of
 from dramaturg.nodes.turn import clipped
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
+from dramaturg.stores.documents.originals import uncast_sentence
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.answers import answer_key
@@ -148,9 +149,10 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
     sources = await asyncio.to_thread(role.dialogue_files.checksums)
     files = await asyncio.to_thread(read_dialogue_files, role.root)
     dialogues = dialogues_of(files, card, run.settings.dialogue_length)
+    unread = await asyncio.to_thread(uncast_sentence, role.root)
     if not dialogues:
         msg = f"{role.id!r} has no dialogues: write dialogues/*.jsonl into its folder, then index it."
-        raise ValueError(msg)
+        raise ValueError(f"{msg} {unread}".strip())
     begun = await begin_draft(run, index, state, dialogues, recipe(card, run.settings), sources)
     runtime.stream_writer({"event": "gathered", "dialogues": len(dialogues)})
     graph = dialogue_graph(dialogues)
@@ -165,7 +167,8 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
         "calls": 0,
         "tokens": 0,
     }
-    if warning := unheard(card, (line.speaker for one in dialogues for line in one.lines)):
+    warned = unheard(card, (line.speaker for one in dialogues for line in one.lines))
+    if warning := f"{warned} {unread}".strip():
         report["warning"] = warning
     return {**begun, "index": report, "failures": []}
 

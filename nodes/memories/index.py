@@ -46,6 +46,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run, run_of
 from dramaturg.stores.documents.forms import DialogueLine, Memory, RoleCard
 from dramaturg.stores.documents.memories import Lines, read_memory_files
+from dramaturg.stores.documents.originals import uncast_sentence
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.answers import answer_key
@@ -216,7 +217,8 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dic
     files = await asyncio.to_thread(read_memory_files, role.root)
     memories = await asyncio.to_thread(memory_unit, files, card)
     lines = (line for of in files.values() for line in of.values())
-    warning = unheard(card, (line.speaker for line in lines if isinstance(line, DialogueLine)))
+    warned = unheard(card, (line.speaker for line in lines if isinstance(line, DialogueLine)))
+    warning = f"{warned} {await asyncio.to_thread(uncast_sentence, role.root)}".strip()
     if not memories:
         msg = f"{role.id!r} has no memories: write memories.jsonl or dialogues/*.jsonl into its folder, then index it."
         raise ValueError(f"{msg} {warning}".strip())

@@ -1,6 +1,7 @@
 """Files in persona/ that are no Markdown: which of them can be read, and what has been."""
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -67,6 +68,21 @@ def unread_sentence(role: Path) -> str:
         sentences.append("What reads PDF, Word, EPUB and HTML comes by `pip install 'dramaturg[documents]'`.")
     sentences += [f"Not read in persona/: {others}. Save the text as .md in persona/ itself."] if others else []
     return " ".join(sentences)
+
+
+def uncast(role: Path) -> list[str]:
+    """Return the names of files in dialogues/ that no method reads, sorted; hidden ones are left out."""
+    folder = role / "dialogues"
+    names = (one.name for one in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(name for name in names if not name.lower().endswith(".jsonl") and not name.startswith("."))
+
+
+def uncast_sentence(role: Path) -> str:
+    """Say what in dialogues/ is not read, and what to do; empty if there is nothing."""
+    if not (names := uncast(role)):
+        return ""
+    how = f"`dramaturg cast {shlex.quote(names[0])} --who NAME --role {role.name}`"
+    return f"Not read in dialogues/: {', '.join(names)}. Chats and scripts are read by {how}."
 
 
 def has_readers() -> bool:

@@ -1,5 +1,6 @@
 """What a file of another program is, told by what is in it and not by its name."""
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,10 @@ class Conversation(NamedTuple):
 
 Told = Card | Persona | People | Book | Chat | Bundle | Conversation
 KINDS = "a card (PNG, JSON, CHARX), a list of characters, a lorebook, a chat of SillyTavern, a conversation or a bundle"
+CAST = (
+    "From a chat export, a book or a script a role is cast by `dramaturg cast FILE`, and text is taught by `dramaturg "
+    "learn ROLE FILE`"
+)
 
 
 def read_file(path: Path) -> Told:
@@ -66,7 +71,9 @@ def _told_text(data: bytes) -> Told:
     if not start.startswith((b"{", b"[")):
         if (card := companion_in(data)) is not None:
             return card
-        raise Refused(f"is none of what can be imported: {KINDS}. Text is taught by `dramaturg learn ROLE FILE`")
+        raise Refused(f"is none of what can be imported: {KINDS}. {CAST}")
+    if re.match(rb"\[[^\]\n\"{]{6,40}\] ", start):  # the time of a message, as phones export it
+        raise Refused(f"is none of what can be imported: {KINDS}. {CAST}")
     return _told_lines(data, _first_line(start)) or _told_json(parse_json(data))
 
 
@@ -91,7 +98,7 @@ def _told_json(value: object) -> Told:
         raise Refused("is the definition of a group: import the cards of its members, and its chat for each")
     if isinstance(value, dict) and ("entries" in value or value.get("spec") == "lorebook_v3"):
         return read_book(value)
-    raise Refused(f"is JSON, and none of what can be imported: {KINDS}")
+    raise Refused(f"is JSON, and none of what can be imported: {KINDS}. {CAST}")
 
 
 def _first_line(data: bytes) -> object:

@@ -1,0 +1,719 @@
+"""The nodes of casting: who it is, who says what, and drafts of the files of all five methods; see `workflows.cast`.
+
+The texts lie in the role's `cast.draft/`, where the command line puts them, and drafts come to lie there too: a state
+holds none of either. Answers are kept as they come, so a run that is killed goes on where it was, and a text that was
+changed is asked about only where it is new.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias
+
+from langgraph.runtime import Runtime
+from langgraph.types import Overwrite, interrupt
+from pydantic import Field, JsonValue
+from typing_extensions import TypedDict
+
+from dramaturg.models.chat import Usage, add_usage
+from dramaturg.models.errors import UNANSWERED
+from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
+from dramaturg.nodes.casting.attribution import ask_speakers, attributed, open_stretches, scenes_of
+from dramaturg.nodes.casting.characters import (
+    Somebody,
+    chunks_about,
+    everybody,
+    headings_of,
+    names_in,
+    names_pattern,
+    place_in,
+    scenes_with,
+    the_character,
+    until,
+)
+from dramaturg.nodes.casting.drafting import (
+    HEADINGS,
+    LINES,
+    STATEMENTS,
+    Character,
+    Told,
+    introduced,
+    lived_in,
+    told_of,
+)
+from dramaturg.nodes.dialogues.cast import spelling
+from dramaturg.nodes.graph.facts import on_a_line
+from dramaturg.nodes.identity.chronicle import templates
+from dramaturg.nodes.identity.drafting import distinct, drafted_triples
+from dramaturg.nodes.open_settings import Open
+from dramaturg.nodes.run import RoleContext, Run, needs, open_run
+from dramaturg.nodes.text.boundaries import sentences
+from dramaturg.nodes.text.splitter import plain, sections
+from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Memory, Triple
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.texts.draft import (
+    KINDS,
+    CardField,
+    CastDraft,
+    DraftedLine,
+    DraftedScene,
+    Item,
+    Kind,
+    Statement,
+)
+from dramaturg.stores.texts.form import Scene, SourceText
+
+LISTED = 40
+"""People that a state names."""
+GREETING = 300
+"""Letters of a line that may be a greeting."""
+PARTNERS, EXCHANGES = 12, 3
+"""Of how many the chronicle says that the character speaks with them, and how often they do at the least."""
+PROFILE_SENTENCES = 3
+
+
+class CastSettings(RoleContext):
+    """Whom the texts are searched for, and what is drafted."""
+
+    character: Open[str] = Field(
+        default="", max_length=LONGEST_NAME, description="The name that the texts have for the role; empty: its own."
+    )
+    first_person: Open[bool] = Field(
+        default=False, description="Whether the role tells the texts: a diary, a novel in the first person."
+    )
+    until: Open[str] = Field(
+        default="",
+        max_length=LONGEST_NAME,
+        description="Words of a heading: what comes from there on is not read; empty: all is.",
+    )
+    drafts: Open[list[Kind]] = Field(default=list(KINDS), description="The kinds of files that are drafted.")
+    asks: Open[bool] = Field(
+        default=True, description="Whether a chat model is asked; without, drafts hold what rules find."
+    )
+    review: Open[bool] = Field(
+        default=False,
+        description="Whether the run waits at its end for a person to take drafts over: resume it with "
+        '{"accept": ["persona", …] or "all", "refuse": […]}.',
+    )
+
+
+class KnownPerson(TypedDict):
+    """Somebody in the texts."""
+
+    name: str
+    aliases: list[str]
+    lines: int
+    mentions: int
+
+
+class CastReport(TypedDict):
+    """What casting has come to."""
+
+    new: dict[str, int]
+    """Drafts of each kind that were not there before."""
+    waiting: dict[str, int]
+    unattributed: int
+    """Quotes of which nobody knows who says them."""
+    failed: list[dict[str, str]]
+    """Parts of the texts without a usable answer: `kind`, `document`, `place`, `error`."""
+    calls: int
+    tokens: int
+
+
+class CastInput(TypedDict):
+    """Nothing: who is cast and from what lies in the role and its settings."""
+
+    again: NotRequired[Annotated[bool, Field(description="Whether answers that are known are asked for again.")]]
+
+
+class CastOutput(TypedDict):
+    """What a run gives."""
+
+    cast: CastReport
+
+
+def _both(one: Mapping[str, Any] | None, other: Mapping[str, Any]) -> dict[str, Any]:
+    return {**(one or {}), **other}
+
+
+def _more(one: list[dict[str, str]] | None, other: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [*(one or ()), *other]
+
+
+class CastState(CastInput):
+    """Casting under way."""
+
+    character: Annotated[KnownPerson, Field(description="Who is cast.")]
+    people: Annotated[list[KnownPerson], Field(description="Who is in the texts; the first of many.")]
+    unattributed: Annotated[int, Field(description="Quotes of which nobody knows who says them.")]
+    drafted: Annotated[dict[str, int], Field(description="New drafts by their kind."), _both]
+    failed: Annotated[list[dict[str, str]], Field(description="Parts of texts without a usable answer."), _more]
+    cast: Annotated[CastReport, Field(description="What casting has come to.")]
+    usage: Annotated[
+        dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
+    ]
+
+
+class Casting(NamedTuple):
+    """What the nodes of a run work with."""
+
+    run: Run[CastSettings]
+    draft: CastDraft
+    texts: tuple[SourceText, ...]
+    """As far as they are read."""
+
+    def wants(self, kind: Kind) -> bool:
+        """Whether a kind is drafted."""
+        return kind in self.run.settings.drafts
+
+    async def keep(self, answers: Answers) -> None:
+        """Keep answers of a model."""
+        await asyncio.to_thread(self.draft.keep_answers, answers)
+
+    async def put(self, kind: Kind, items: Sequence[Item]) -> dict[str, int]:
+        """Have drafts wait; return how many are new."""
+        new = await asyncio.to_thread(self.draft.put, {kind: items})
+        return {kind: new.get(kind, 0)}
+
+
+async def open_cast(runtime: Runtime[Any]) -> Casting:
+    """What a node works with.
+
+    Raises:
+        RoleError: there are no texts, or no heading ends them as wanted.
+    """
+    run = await open_run(runtime, CastSettings)
+    draft = CastDraft(run.role.root)
+    texts = await asyncio.to_thread(draft.texts)
+    if not texts:
+        raise RoleError(
+            f"{run.role.id!r} has no texts to be cast from: give some by `dramaturg cast FILE … --who NAME`."
+        )
+    heading = run.settings.until
+    return Casting(run, draft, await asyncio.to_thread(lambda: tuple(until(one, heading) for one in texts)))
+
+
+async def find_character(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Find who is in the texts, and who of them is cast.
+
+    Raises:
+        RoleError: there are no texts, or nobody in them has the name.
+    """
+    casting = await open_cast(runtime)
+    run, texts = casting.run, casting.texts
+    name = run.settings.character or run.role.card.name
+    people = await asyncio.to_thread(everybody, texts, run.language)
+    if run.settings.first_person:
+        who = Character(name, tuple(one for one in run.role.card.aliases if one != name))
+    else:
+        who = the_character(name, run.role.card.aliases, people, texts)
+    known = next((one for one in people if spelling(who.name) == spelling(one.name)), None)
+    runtime.stream_writer({"event": "found", "people": len(people), "character": who.name})
+    return {
+        "character": person(Somebody(who.name, who.aliases, known.lines if known else 0, 0, 0)),
+        "people": [person(one) for one in people[:LISTED]],
+        "usage": Overwrite({}),
+        "failed": Overwrite([]),
+        "drafted": Overwrite({}),
+    }
+
+
+def person(one: Somebody) -> KnownPerson:
+    """Somebody as plain values."""
+    return KnownPerson(name=one.name, aliases=[*one.aliases], lines=one.lines, mentions=one.mentions)
+
+
+def character_of(state: CastState) -> Character:
+    """Who is cast."""
+    return Character(state["character"]["name"], tuple(state["character"]["aliases"]))
+
+
+@needs(character="find_character")
+async def attribute_lines(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Find who says the quotes of prose: by rules, and a model is asked for what they leave open."""
+    casting = await open_cast(runtime)
+    run, who, open_quotes = casting.run, character_of(state), 0
+    failed = list[dict[str, str]]()
+    for text in casting.texts:
+        if text.form != "prose":
+            continue
+        narrator = who.name if run.settings.first_person else ""
+        quotes = await asyncio.to_thread(partial(attributed, text.text, run.language, narrator=narrator))
+        if run.settings.asks and (stretches := open_stretches(text.text, quotes, who)):
+            known = await asyncio.to_thread(casting.draft.answers)
+            quotes, missing = await ask_speakers(
+                run,
+                text.text,
+                quotes,
+                stretches,
+                known={} if state.get("again") else known,
+                keep=casting.keep,
+                announce=progress(runtime, "speakers", len(stretches)),
+            )
+            failed += [{"kind": "dialogues", "document": text.name, **one} for one in missing]
+        open_quotes += sum(not one.speaker for one in quotes)
+        scenes = await asyncio.to_thread(scenes_of, text, quotes)
+        await asyncio.to_thread(casting.draft.add_scenes, text.name, scenes)
+    return {"unattributed": open_quotes, "failed": failed, "usage": {"attribute_lines": run.usage}}
+
+
+@needs(character="find_character", unattributed="attribute_lines")
+async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft the historical dialogues D: the scenes in which the character speaks (DRMR 3.1)."""
+    casting = await open_cast(runtime)
+    if not casting.wants("dialogues"):
+        return {}
+    scenes = scenes_with(with_writer(casting.texts, character_of(state)), character_of(state))
+    drafts = [
+        DraftedScene(
+            document=text.name[:LONGEST_NAME],
+            scene=f"{scene.title[: LONGEST_NAME - 8] or text.name[: LONGEST_NAME - 8]} {number}",
+            place=scene.place,
+            date=scene.when,
+            lines=tuple(
+                DraftedLine(
+                    speaker=line.speaker[:LONGEST_NAME],
+                    text=line.text[:LONGEST_TEXT],
+                    to=line.to[:LONGEST_NAME],
+                    at=line.at,
+                )
+                for line in scene.lines
+                if line.speaker and line.text.strip()
+            ),
+        )
+        for number, (text, scene) in numbered_scenes(scenes)
+        if text.form != "diary"
+    ]
+    return {"drafted": await casting.put("dialogues", drafts)}
+
+
+def numbered_scenes(
+    scenes: Iterable[tuple[SourceText, Scene]],
+) -> list[tuple[int, tuple[SourceText, Scene]]]:
+    """Scenes, each with its number among those of its text that have its title."""
+    counts = Counter[tuple[str, str]]()
+    found = []
+    for text, scene in scenes:
+        counts[text.name, scene.title] += 1
+        found.append((counts[text.name, scene.title], (text, scene)))
+    return found
+
+
+def with_writer(texts: Iterable[SourceText], who: Character) -> list[SourceText]:
+    """Texts in which whoever writes without a name is the character."""
+    return [
+        text._replace(
+            scenes=tuple(
+                scene._replace(
+                    lines=tuple(line if line.speaker else line._replace(speaker=who.name) for line in scene.lines)
+                )
+                for scene in text.scenes
+            )
+        )
+        if text.form == "diary"
+        else text
+        for text in texts
+    ]
+
+
+Part: TypeAlias = tuple[SourceText, StoredPassage]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question that is asked of parts of the texts, and its answers."""
+
+    casting: Casting
+    runtime: Runtime[Any]
+    who: Character
+    kind: Kind
+
+    def key(self, chunk: StoredPassage) -> str:
+        """What the answer on a part is kept under: whose, what part, in what words it is asked, and of which model."""
+        run = self.casting.run
+        prompt = {"persona": "draft_persona", "memories": "draft_episodes", "chronicle": "draft_chronicle"}[self.kind]
+        asked = [text for _, text in run.prompt(prompt).sections]
+        whose = [self.who.name, *self.who.aliases]
+        return answer_key(f"cast {self.kind}", *asked, run.chat.name, [*whose], [*chunk.headings], chunk.text)
+
+    async def known(self, parts: Sequence[Part]) -> dict[str, JsonValue]:
+        """The answers that there are, by the ids of the parts."""
+        answers = await asyncio.to_thread(self.casting.draft.answers)
+        keys = ((chunk.id, self.key(chunk)) for _, chunk in parts)
+        return {part: answers[key] for part, key in keys if key in answers}
+
+    async def answers(
+        self, parts: Sequence[Part], ask: Callable[[StoredPassage], Any], *, again: bool
+    ) -> tuple[dict[str, JsonValue], list[dict[str, str]]]:
+        """Ask what is not known; return the answers by the ids of the parts, and those parts that have none."""
+        errors, keys = dict[str, dict[str, str]](), {chunk.id: self.key(chunk) for _, chunk in parts}
+        found = {} if again else await self.known(parts)
+        left = {chunk.id: (text, chunk) for text, chunk in parts if chunk.id not in found}
+
+        async def one(part: Part) -> Answers:
+            text, chunk = part
+            try:
+                answer = await ask(chunk)
+            except UNANSWERED as error:
+                place = place_in(text, chunk.start)
+                errors[chunk.id] = {"kind": self.kind, "document": text.name, "place": place, "error": str(error)}
+                return {}
+            found[chunk.id] = answer
+            return {keys[chunk.id]: answer}
+
+        announce = progress(self.runtime, self.kind, len(left), before=len(parts) - len(left))
+        await answer_all(left, one, keep=self.casting.keep, announce=announce)
+        return found, list(errors.values())
+
+
+async def asked(
+    state: CastState, runtime: Runtime[Any], kind: Kind, ask: Callable[[Run[Any], Character, StoredPassage], Any]
+) -> tuple[Casting, list[tuple[SourceText, StoredPassage, Any]], list[dict[str, str]]]:
+    """Ask about each part of the texts that is about the character; return the answers in the order of the parts."""
+    casting, who = await open_cast(runtime), character_of(state)
+    parts = await asyncio.to_thread(parts_about, casting, who)
+    asking = Asking(casting, runtime, who, kind)
+    found, failed = await asking.answers(
+        parts, lambda chunk: ask(casting.run, who, chunk), again=bool(state.get("again"))
+    )
+    return casting, [(text, chunk, found[chunk.id]) for text, chunk in parts if chunk.id in found], failed
+
+
+def parts_about(casting: Casting, who: Character) -> list[Part]:
+    """The parts of the texts that are asked about."""
+    own = casting.run.settings.first_person
+    return [
+        (text, chunk)
+        for text in casting.texts
+        for chunk in chunks_about(text, who, first_person=own or text.form == "diary")
+    ]
+
+
+@needs(character="find_character", unattributed="attribute_lines")
+async def draft_persona(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft persona documents: what the texts tell of the character, in their own words, under headings by kind.
+
+    Without a model: the paragraphs that name it, and the scenes in which it speaks.
+    """
+    casting = await open_cast(runtime)
+    if not casting.wants("persona"):
+        return {}
+    run, who = casting.run, character_of(state)
+    if not run.settings.asks:
+        statements = await asyncio.to_thread(told_by_rules, casting, who)
+        return {"drafted": await casting.put("persona", statements)}
+
+    async def ask(run: Run[Any], who: Character, chunk: StoredPassage) -> JsonValue:
+        return [list(one) for one in await told_of(run, run.chat, chunk, who)]
+
+    casting, answers, failed = await asked(state, runtime, "persona", ask)
+    new = await casting.put("persona", statements_in(answers, run.language))
+    return {"drafted": new, "failed": failed, "usage": {"draft_persona": casting.run.usage}}
+
+
+def statements_in(answers: Iterable[tuple[SourceText, StoredPassage, Any]], language: str) -> list[Statement]:
+    """What answers say that texts tell, in the order of the headings."""
+    headings, found = HEADINGS[language], dict[Told, list[Statement]]()
+    for text, chunk, answer in answers:
+        for kind, begin, end in answer:
+            statement = Statement(
+                document=text.name[:LONGEST_NAME],
+                heading=headings[kind],
+                text=on_a_line(chunk.text[begin:end]),
+                source=place_in(text, chunk.start + begin),
+            )
+            found.setdefault(kind, []).append(statement)
+    return [one for kind in headings for one in found.get(kind, ())]
+
+
+def told_by_rules(casting: Casting, who: Character) -> list[Statement]:
+    """What texts tell of a character as far as names show it: paragraphs of prose, and scenes of other forms."""
+    found = list[Statement]()
+    for text in casting.texts:
+        document = text.name[:LONGEST_NAME]
+        if text.form != "prose":
+            speaking = scenes_with(with_writer([text], who), who)
+            found += [
+                Statement(
+                    document=document,
+                    heading=scene.title[:LONGEST_NAME] or document,
+                    text="\n\n".join(f"{line.speaker}: {line.text}" for line in scene.lines)[:LONGEST_TEXT],
+                )
+                for _, scene in speaking
+            ]
+            continue
+        lines = plain(text.text)
+        page = is_about(text, who)
+        for section in sections(lines):
+            at = section.body
+            for paragraph in lines[section.body : section.end].split("\n\n"):
+                if paragraph.strip() and (page or casting.run.settings.first_person or names_in(paragraph, who)):
+                    heading = section.headings[-1][:LONGEST_NAME] if section.headings else document
+                    place = place_in(text, at + len(paragraph) - len(paragraph.lstrip()))
+                    found.append(
+                        Statement(
+                            document=document, heading=heading, text=paragraph.strip()[:LONGEST_TEXT], source=place
+                        )
+                    )
+                at += len(paragraph) + 2
+    return found
+
+
+@needs(character="find_character", unattributed="attribute_lines")
+async def draft_memories(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft memories: what the character has lived through, in the first person (Emotional RAG 3.1).
+
+    The entries of a diary are memories as they are; in other texts a model is asked.
+    """
+    casting = await open_cast(runtime)
+    if not casting.wants("memories"):
+        return {}
+    diaries = [
+        memory_of(line.text, scene.when, text.name, scene.title)
+        for text in casting.texts
+        if text.form == "diary"
+        for scene in text.scenes
+        for line in scene.lines
+        if line.text.strip()
+    ]
+    if not casting.run.settings.asks:
+        return {"drafted": await casting.put("memories", diaries)}
+    others = {text.name for text in casting.texts if text.form != "diary"}
+
+    async def ask(run: Run[Any], who: Character, chunk: StoredPassage) -> JsonValue:
+        if chunk.source not in others:
+            return []
+        return [list(one) for one in await lived_in(run, run.chat, chunk, who)]
+
+    casting, answers, failed = await asked(state, runtime, "memories", ask)
+    found = [
+        memory_of(said, when, text.name, place_in(text, chunk.start + begin), place)
+        for text, chunk, answer in answers
+        for said, begin, when, place in answer
+    ]
+    new = await casting.put("memories", [*diaries, *found])
+    return {"drafted": new, "failed": failed, "usage": {"draft_memories": casting.run.usage}}
+
+
+def memory_of(text: str, when: str, document: str, at: str, place: str = "") -> Memory:
+    """A memory with its source."""
+    more: dict[str, Any] = {"place": place} if place else {}
+    more["source"] = f"{document}: {at}" if at else document
+    return Memory(text=text.strip()[:LONGEST_TEXT], when=when or None, **more)
+
+
+@needs(character="find_character", unattributed="attribute_lines")
+async def draft_chronicle(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft the chronicle: triples of identity (ID-RAG 3.2), and with whom the character speaks."""
+    casting = await open_cast(runtime)
+    if not casting.wants("chronicle"):
+        return {}
+    who = character_of(state)
+    partners = partners_of(casting.texts, who)
+    if not casting.run.settings.asks:
+        return {"drafted": await casting.put("chronicle", partners)}
+    role = casting.run.role
+    chronicle = await asyncio.to_thread(role.chronicle)
+    relations = {**templates(role.card.language), **chronicle.sentences}
+
+    async def ask(run: Run[Any], who: Character, chunk: StoredPassage) -> JsonValue:
+        triples, _ = await drafted_triples(run.chat, chunk, role=who.name, language=run.language, relations=relations)
+        return [one.model_dump(mode="json", exclude_defaults=True) for one in triples]
+
+    casting, answers, failed = await asked(state, runtime, "chronicle", ask)
+    found = distinct([*(Triple.model_validate(one) for _, _, answer in answers for one in answer), *partners])
+    new = await casting.put("chronicle", found)
+    return {"drafted": new, "failed": failed, "usage": {"draft_chronicle": casting.run.usage}}
+
+
+def partners_of(texts: Sequence[SourceText], who: Character) -> list[Triple]:
+    """With whom a character speaks, who does so most first, as triples."""
+    counts, sources = Counter[str](), dict[str, str]()
+    for text, scene in scenes_with(texts, who):
+        for one, other in pairwise(line.speaker for line in scene.lines):
+            if one != other and who.name in (one, other):
+                partner = other if one == who.name else one
+                counts[partner] += 1
+                sources.setdefault(partner, text.name)
+    often = [name for name, count in counts.most_common(PARTNERS) if count >= EXCHANGES and name]
+    return [
+        Triple(subject=who.name, relation="speaks_with", object=name, kind="experience", source=sources[name])
+        for name in often
+    ]
+
+
+@needs(character="find_character", unattributed="attribute_lines")
+async def draft_card(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft the rest of `role.yaml`: aliases, a profile, and three greetings."""
+    casting = await open_cast(runtime)
+    if not casting.wants("card"):
+        return {}
+    run, who = casting.run, character_of(state)
+    names = [CardField(field="aliases", text=one[:LONGEST_NAME]) for one in who.aliases]
+    lines = [
+        line
+        for _, scene in scenes_with(casting.texts, who)
+        for line in scene.lines
+        if line.speaker == who.name and line.text.strip()
+    ]
+    parts = await asyncio.to_thread(parts_about, casting, who) if run.settings.asks else []
+    answers = await Asking(casting, runtime, who, "persona").known(parts)
+    told = statements_in(((text, one, answers[one.id]) for text, one in parts if one.id in answers), run.language)
+    if not told:
+        return {"drafted": await casting.put("card", [*names, *card_by_rules(casting, who)])}
+    failed, fields = list[dict[str, str]](), list[CardField]()
+    statements, said = [one.text for one in told], [line.text for line in lines]
+    shown: list[JsonValue] = [who.name, *statements[:STATEMENTS], *said[:LINES]]
+    key = answer_key("cast card", run.chat.name, shown)
+    known = {} if state.get("again") else await asyncio.to_thread(casting.draft.answers)
+    try:
+        answer: Any = known.get(key)
+        if answer is None:
+            found = await introduced(run, run.chat, statements, said, who)
+            answer = {"profile": found.profile, "greetings": found.greetings}
+            await asyncio.to_thread(casting.draft.keep_answers, {key: answer})
+    except UNANSWERED as error:
+        failed = [{"kind": "card", "document": "", "place": "", "error": str(error)}]
+        fields = card_by_rules(casting, who)
+    else:
+        drafted_by = f"drafted by {run.chat.name}"
+        fields = [CardField(field="profile", text=answer["profile"], source=drafted_by)]
+        fields += [CardField(field="greetings", text=one, source=drafted_by) for one in answer["greetings"]]
+    new = await casting.put("card", [*names, *fields])
+    return {"drafted": new, "failed": failed, "usage": {"draft_card": run.usage}}
+
+
+def card_by_rules(casting: Casting, who: Character) -> list[CardField]:
+    """A profile of the first sentences that begin with the character's name, and greetings with which scenes begin."""
+    fields = list[CardField]()
+    for text in casting.texts:
+        if text.form == "prose" and (about := about_in(text, who)):
+            said = " ".join(on_a_line(one) for _, one in about[:PROFILE_SENTENCES])
+            place = f"{text.name}, {place_in(text, about[0][0])}"
+            fields.append(CardField(field="profile", text=said.replace("**", ""), source=place))
+            break
+    openings = [
+        (text.name, scene)
+        for text, scene in scenes_with(casting.texts, who)
+        if scene.lines[0].speaker == who.name and 1 < len(scene.lines[0].text) <= GREETING
+    ]
+    fields += [
+        CardField(field="greetings", text=scene.lines[0].text, source=f"{name}, {scene.title}")
+        for name, scene in openings[:3]
+    ]
+    return fields
+
+
+class CastCost(NamedTuple):
+    """What a model would be asked at most: answers that are known, and kinds that are not wanted, are not asked for."""
+
+    questions: dict[str, int]
+    """By what is drafted, and `speakers`."""
+    characters: int
+    """Of the parts of texts that are sent; prompts come on top."""
+
+
+def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSettings, language: str) -> CastCost:
+    """Count what casting would ask; it blocks.
+
+    Args:
+        texts: as they were read.
+        who: the character.
+        settings: of the run.
+        language: of the texts.
+    """
+    if not settings.asks:
+        return CastCost({}, 0)
+    read = [until(one, settings.until) for one in texts]
+    questions, characters = dict[str, int](), 0
+    for text in read:
+        own = settings.first_person or text.form == "diary"
+        chunks = chunks_about(text, who, first_person=own)
+        for kind in ("persona", "memories", "chronicle"):
+            if kind in settings.drafts and not (kind == "memories" and text.form == "diary"):
+                questions[kind] = questions.get(kind, 0) + len(chunks)
+                characters += sum(len(one.text) for one in chunks)
+        if text.form == "prose":
+            quotes = attributed(text.text, language, narrator=who.name if settings.first_person else "")
+            stretches = open_stretches(text.text, quotes, who)
+            questions["speakers"] = questions.get("speakers", 0) + len(stretches)
+            characters += sum(len(one.text) for one in stretches)
+    if "card" in settings.drafts and "persona" in settings.drafts:
+        questions["card"] = 1
+    return CastCost({kind: count for kind, count in questions.items() if count}, characters)
+
+
+def about_in(text: SourceText, who: Character) -> list[tuple[int, str]]:
+    """The sentences that begin with a character's name, or all of a page that is about it, with where they begin."""
+    pattern, page = names_pattern(who), is_about(text, who)
+    found = [(begin, text.text[begin:end].strip()) for begin, end in sentences(text.text)]
+    return [
+        (begin, one)
+        for begin, one in found
+        if one and not one.startswith("#") and (page or pattern.match(one.lstrip("*_")))
+    ]
+
+
+def is_about(text: SourceText, who: Character) -> bool:
+    """Whether a text is a page about a character: its first heading names it."""
+    return any(names_in(heading, who) for _, heading in headings_of(text.text)[:1])
+
+
+@needs(character="find_character", drafted="the nodes that draft")
+async def report_cast(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Say what waits, what failed, and what it cost."""
+    casting = await open_cast(runtime)
+    waiting = await asyncio.to_thread(casting.draft.counts)
+    cost = asked_in_all(state["usage"].values())
+    report = CastReport(
+        new={kind: state["drafted"].get(kind, 0) for kind in KINDS if casting.wants(kind)},
+        waiting={kind: waiting[kind] for kind in waiting},
+        unattributed=state.get("unattributed", 0),
+        failed=state.get("failed", []),
+        calls=cost["calls"],
+        tokens=cost["tokens"],
+    )
+    runtime.stream_writer({"event": "cast", **report})
+    return {"cast": report}
+
+
+@needs(cast="report_cast")
+def review_outcome(state: CastState, runtime: Runtime[Any]) -> Literal["review", "done"]:
+    """Whether a person is waited for."""
+    wanted = runtime.context is not None and runtime.context.review
+    return "review" if wanted and any(state["cast"]["waiting"].values()) else "done"
+
+
+@needs(cast="report_cast")
+async def review_drafts(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Wait for a person, and take over or refuse the kinds that are named; the others go on waiting."""
+    casting = await open_cast(runtime)
+    answer = interrupt({"drafts": state["cast"]["waiting"], "folder": f"{casting.run.role.id}/cast.draft"})
+    given = answer if isinstance(answer, Mapping) else {"accept": answer}
+    accepted, refused = (kinds_named(given.get(wish)) for wish in ("accept", "refuse"))
+    items = await asyncio.to_thread(lambda: {kind: casting.draft.items(kind) for kind in accepted})
+    await asyncio.to_thread(casting.draft.accept, items)
+    for kind in refused - accepted:
+        drafts = await asyncio.to_thread(casting.draft.items, kind)
+        await asyncio.to_thread(casting.draft.refuse, kind, drafts)
+    waiting = await asyncio.to_thread(casting.draft.counts)
+    return {"cast": {**state["cast"], "waiting": {kind: waiting[kind] for kind in waiting}}}
+
+
+def kinds_named(said: Any) -> set[Kind]:
+    """The kinds that an answer names: a list of them, one, or "all".
+
+    Raises:
+        ValueError: one is no kind.
+    """
+    names = [said] if isinstance(said, str) else [*(said or ())]
+    if names == ["all"]:
+        return {*KINDS}
+    if strange := [one for one in names if one not in KINDS]:
+        raise ValueError(f"{strange[0]!r} is no kind of draft: name some of {', '.join(KINDS)}, or all.")
+    return {kind for kind in KINDS if kind in names}

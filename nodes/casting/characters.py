@@ -1,0 +1,161 @@
+"""Who is in texts, who of them is cast, and which parts of the texts are about that one."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from dramaturg.nodes.casting.drafting import Character
+from dramaturg.nodes.casting.people import people_in
+from dramaturg.nodes.dialogues.cast import likely_meant, listed, spelling
+from dramaturg.nodes.identity.drafting import chunks_of
+from dramaturg.nodes.text.splitter import plain, sections
+from dramaturg.stores.documents.forms import Document
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.files import sha256
+from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.texts.form import Scene, SourceText
+
+LETTERS = re.compile(r"\w")
+
+
+class Somebody(NamedTuple):
+    """Somebody in texts, and how much of them."""
+
+    name: str
+    aliases: tuple[str, ...]
+    lines: int
+    """That they say; quotes in prose."""
+    letters: int
+    """Of what they say."""
+    mentions: int
+    """How often they are named."""
+
+
+def everybody(texts: Iterable[SourceText], language: str) -> list[Somebody]:
+    """Return who is in some texts, who says most first; who is nowhere said to speak comes by how often they are named.
+
+    In prose they are found by names beside quotes, in other forms by who heads a line.
+    """
+    found = dict[str, Somebody]()
+    for text in texts:
+        for one in people_of(text, language):
+            before = found.get(spelling(one.name))
+            found[spelling(one.name)] = joined(before, one) if before else one
+    return sorted(found.values(), key=lambda one: (-one.lines, -one.mentions, one.name))
+
+
+def people_of(text: SourceText, language: str) -> list[Somebody]:
+    """Return who is in a text, in no order."""
+    if text.form == "prose":
+        return [
+            Somebody(one.name, tuple(one.aliases), one.quotes, 0, one.mentions)
+            for one in people_in(text.text, language)
+        ]
+    lines = [line for scene in text.scenes for line in scene.lines if line.speaker]
+    said, letters = Counter(line.speaker for line in lines), Counter[str]()
+    for line in lines:
+        letters[line.speaker] += len(LETTERS.findall(line.text))
+    spellings = dict[str, list[str]]()
+    for name in said:
+        spellings.setdefault(spelling(name), []).append(name)
+    return [
+        Somebody(names[0], tuple(names[1:]), sum(said[one] for one in names), sum(letters[one] for one in names), 0)
+        for names in spellings.values()
+    ]
+
+
+def joined(one: Somebody, other: Somebody) -> Somebody:
+    """Two that are one person."""
+    aliases = [name for name in (*one.aliases, other.name, *other.aliases) if name != one.name]
+    counts = (one.lines + other.lines, one.letters + other.letters, one.mentions + other.mentions)
+    return Somebody(one.name, tuple(dict.fromkeys(aliases)), *counts)
+
+
+def the_character(
+    name: str, aliases: Sequence[str], people: Sequence[Somebody], texts: Sequence[SourceText]
+) -> Character:
+    """Return who of the people has a name, or one of some aliases.
+
+    A part of somebody's name, or more of it than texts say, means them where nobody else can be meant; and who is
+    nowhere said to speak, as on a page about somebody, need only be named.
+
+    Raises:
+        RoleError: the texts have nobody of the name, or several who may be meant.
+    """
+    wanted = {*map(spelling, (name, *aliases))}
+    found = [one for one in people if wanted & {*map(spelling, (one.name, *one.aliases))}]
+    words = {*name.split()}
+    able = [] if found else [one for one in people if (own := {*one.name.split()}) < words or words < own]
+    if len(able) == 1:
+        found = able
+    named = any(names_in(text.text, Character(name, ())) for text in texts)
+    if not found and (able or not named):
+        where, names = ", ".join(one.name for one in texts), [one.name for one in able or people]
+        near = likely_meant([name], names) if not able else names
+        meant = f"did you mean {' or '.join(near[:3])}?" if near else f"who is there is {listed(names) or 'nobody'}."
+        raise RoleError(f"Nobody in {where} is called {name!r}; {meant}")
+    others = [other for one in found for other in (one.name, *one.aliases)]
+    return Character(name, tuple(one for one in dict.fromkeys((*aliases, *others)) if one != name))
+
+
+def until(text: SourceText, heading: str) -> SourceText:
+    """Return a text up to the first heading that has some words in it, whatever their case; all where none has.
+
+    Raises:
+        RoleError: no heading has them.
+    """
+    wanted = spelling(heading)
+    if not wanted:
+        return text
+    lines = plain(text.text)
+    begin = next((one.title for one in sections(lines)[1:] if wanted in spelling(one.headings[-1])), None)
+    if begin is None:
+        raise RoleError(f"No heading of {text.name} has {heading!r} in it: name one that it has.")
+    cut = next((at for at, scene in enumerate(text.scenes) if wanted in spelling(scene.title)), len(text.scenes))
+    return text._replace(text=text.text[:begin].rstrip() + "\n", scenes=text.scenes[:cut])
+
+
+def names_in(text: str, who: Character) -> bool:
+    """Whether a text names a character: as words where its script has spaces between them."""
+    return bool(names_pattern(who).search(text))
+
+
+def names_pattern(who: Character) -> re.Pattern[str]:
+    """What finds any of the names of a character in a text."""
+    names = sorted({who.name, *who.aliases}, key=len, reverse=True)
+    return re.compile("|".join(rf"\b{re.escape(one)}\b" if one.isascii() else re.escape(one) for one in names))
+
+
+def chunks_about(text: SourceText, who: Character, *, first_person: bool) -> list[StoredPassage]:
+    """Return the parts of a text that name a character, or all of them where it tells the text."""
+    chunks = chunks_of([Document(name=text.name, text=text.text, sha256=sha256(text.text.encode(errors="replace")))])
+    return [one for one in chunks if first_person or names_in(one.text, who)]
+
+
+def scenes_with(texts: Iterable[SourceText], who: Character) -> list[tuple[SourceText, Scene]]:
+    """Return the scenes in which a character speaks; each of its lines has its name then."""
+    names = {*map(spelling, (who.name, *who.aliases))}
+    found = []
+    for text in texts:
+        for scene in text.scenes:
+            lines = tuple(
+                line._replace(speaker=who.name) if spelling(line.speaker) in names else line for line in scene.lines
+            )
+            if any(line.speaker == who.name for line in lines):
+                found.append((text, scene._replace(lines=lines)))
+    return found
+
+
+def place_in(text: SourceText, offset: int) -> str:
+    """Where something stands in a text, in words: its heading, and in prose the line of its file as it was read."""
+    heading = next((title for begin, title in reversed(headings_of(text.text)) if begin <= offset), "")
+    line = f"line {text.text.count(chr(10), 0, offset) + 1}" if text.form == "prose" else ""
+    return ", ".join(filter(None, [heading, line]))
+
+
+@lru_cache(maxsize=32)  # each draft is asked where it is from
+def headings_of(text: str) -> list[tuple[int, str]]:
+    """Where the headings of a text begin, and what they say."""
+    return [(one.title, one.headings[-1]) for one in sections(plain(text))[1:]]

@@ -1,0 +1,87 @@
+"""Files as people have them, read: what a file is shows in its content, and its name where that does not tell."""
+
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+from dramaturg.stores.documents.originals import PACKED, as_markdown
+from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.formats.bounds import LARGEST_FILE, Refused, read_foreign
+from dramaturg.stores.texts.decoding import decoded
+from dramaturg.stores.texts.diary import looks_like_diary, read_diary
+from dramaturg.stores.texts.form import SourceText, Unreadable, chat_text
+from dramaturg.stores.texts.messengers.table import MESSENGERS
+from dramaturg.stores.texts.scripts import looks_like_script, read_script
+
+LOOKED_AT = 20_000
+"""Characters by which the format of a text is told."""
+PACKED_CHAT = 10_000
+"""Files in an archive of a chat; all but the chat are pictures and the like."""
+
+
+def read_source(path: Path) -> SourceText:
+    """Read a file: a chat export, a script, a diary, or prose in Markdown, plain text, PDF, Word, EPUB or HTML.
+
+    Raises:
+        RoleFileError: it cannot be read; the message names it, and says what to do.
+    """
+    try:
+        data = read_foreign(path)
+    except Refused as error:
+        raise RoleFileError(f"{path.name} {error}.") from error
+    return read_sent(path.name, data)
+
+
+def read_sent(name: str, data: bytes) -> SourceText:
+    """Read a file by its name and its bytes; see `read_source`."""
+    missing = list[str]()
+    try:
+        if data.startswith(b"PK\x03\x04") and (chat := _chat_in(data)) is not None:
+            return _with_name(read_sent(*chat), name)
+        if Path(name).suffix.lower() in PACKED:
+            markdown, missing = as_markdown(data, name)
+            text = markdown.decode()
+        else:
+            text, _ = decoded(data)
+        if not text.strip():
+            raise Unreadable("holds no text: choose a file with some")
+        found = _by_form(name, text)
+    except Unreadable as error:
+        raise RoleFileError(f"{name} {error}.") from error
+    return found._replace(missing=(*missing, *found.missing))
+
+
+def _by_form(name: str, text: str) -> SourceText:
+    sample = text[:LOOKED_AT]
+    for messenger in MESSENGERS.values():
+        if messenger.looks(sample):
+            return chat_text(name, messenger.read(text))
+    if looks_like_script(name, text):
+        return read_script(name, text)
+    if looks_like_diary(name, text):
+        return read_diary(name, text)
+    return SourceText(name, "prose", text if text.endswith("\n") else f"{text}\n")
+
+
+def _chat_in(data: bytes) -> tuple[str, bytes] | None:
+    """The one chat in an archive, as phones export it together with its pictures; None: it is another archive."""
+    try:
+        archive = zipfile.ZipFile(BytesIO(data))
+        entries = archive.infolist()
+    except zipfile.BadZipFile as error:
+        raise Unreadable("is a damaged archive: export or pack it again") from error
+    texts = [one for one in entries if one.filename.lower().endswith((".txt", ".json")) and "/" not in one.filename]
+    if any(one.filename in ("mimetype", "[Content_Types].xml") for one in entries) or not texts:
+        return None
+    if len(texts) > 1 or len(entries) > PACKED_CHAT:
+        raise Unreadable("is an archive of several texts: unpack it, and name those that are meant")
+    (chat,) = texts
+    if chat.file_size > LARGEST_FILE:
+        raise Unreadable(f"holds a text of more than {LARGEST_FILE:,} bytes: split it")
+    if chat.flag_bits & 1:
+        raise Unreadable("is protected by a password: unpack it")
+    return chat.filename, archive.read(chat)
+
+
+def _with_name(text: SourceText, name: str) -> SourceText:
+    return text._replace(name=name)

@@ -1,0 +1,232 @@
+"""A role cast from a text: drafts of all kinds with their places; what was decided stays so; nothing is asked twice."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from dramaturg.models.errors import ModelError
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library_folder import Library
+from dramaturg.stores.role import Role
+from dramaturg.stores.texts.draft import CastDraft, DraftedScene, Statement
+from dramaturg.stores.texts.reading import read_sent
+from dramaturg.workflows.cast import CastContext, build, graph
+
+from fakes import ScriptedChatModel
+
+STORY = """\
+# The Lamp
+
+## One
+
+Ada Brandt was the keeper of the light on Gull Rock, a tall woman of forty who limped.
+
+"The boat is late," said Ada.
+
+"It will come," said Tom Reed. "It always comes."
+
+Ada did not answer. She had waited for her brother on this rock for eleven years.
+
+## Two
+
+Nobody lived on the far side. The wind blew there all winter.
+
+## Three
+
+"Is it the boat?" asked Tom Reed.
+
+"It is only a whale," said Ada.
+"""
+
+
+class Model:
+    """Answers each kind of question from what it is shown, and counts them."""
+
+    def __init__(self) -> None:
+        self.asked = Counter[str]()
+        self.fail = ""
+
+    def __call__(self, messages: list[BaseMessage]) -> Any:
+        rules, shown = str(messages[0].content), "\n".join(str(one.content) for one in messages)
+        kind = next(one for one in ("told", "episodes", "triples", "profile") if f'{{"{one}"' in rules)
+        self.asked[kind] += 1
+        if kind == self.fail:
+            return ModelError("the server is away")
+        numbers = {text: int(number) for number, text in re.findall(r"\[(\d+)\] ([^\n]*)", shown)}
+        keeper = next((number for text, number in numbers.items() if "keeper" in text), None)
+        answers: dict[str, Any] = {
+            "told": [{"sentence": keeper, "kind": "who"}] if keeper else [],
+            "episodes": [{"sentence": keeper, "text": "I waited for the boat.", "when": "", "place": "Gull Rock"}]
+            if keeper
+            else [],
+            "triples": [{"sentence": keeper, "relation": "profession", "object": "keeper", "kind": "trait"}]
+            if keeper
+            else [],
+            "profile": "Ada keeps the light on Gull Rock.",
+        }
+        beside = {"greetings": ["Mind the step."]} if kind == "profile" else {}
+        return json.dumps({kind: answers[kind], **beside})
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def role(tmp_path: Path) -> Role:
+    return Library(tmp_path).create("ada", RoleCard(name="Ada Brandt"))
+
+
+def cast_by(role: Role, model: Callable[[list[BaseMessage]], Any], **settings: Any) -> CastContext:
+    return CastContext(
+        role=role.id, library=str(role.root.parent), chat_model=ScriptedChatModel(reply=model), **settings
+    )
+
+
+async def cast(role: Role, model: Model, text: str = STORY, **settings: Any) -> dict[str, Any]:
+    CastDraft(role.root).add_texts([read_sent("lamp.md", text.encode())])
+    found: dict[str, Any] = (await graph.ainvoke({}, context=cast_by(role, model, **settings)))["cast"]
+    return found
+
+
+async def test_drafts_of_all_kinds_with_the_places_that_they_are_from(role: Role, model: Model) -> None:
+    report = await cast(role, model)
+    draft = CastDraft(role.root)
+    (told,) = draft.items("persona")
+    assert told == Statement(
+        document="lamp.md",
+        heading="Who",
+        text="Ada Brandt was the keeper of the light on Gull Rock, a tall woman of forty who limped.",
+        source="One, line 5",
+    )
+    (memory,) = draft.items("memories")
+    assert (memory.text, memory.model_extra) == (
+        "I waited for the boat.",
+        {"place": "Gull Rock", "source": "lamp.md: One, line 5"},
+    )
+    scenes = draft.items("dialogues")
+    said = [(line.speaker, line.text) for scene in scenes for line in scene.lines]
+    assert ("Ada Brandt", "The boat is late,") in said
+    assert [one for one, _ in said] == ["Ada Brandt", "Tom Reed", "Tom Reed", "Ada Brandt"]
+    assert [(one.relation, one.object) for one in draft.items("chronicle")] == [("profession", "keeper")]
+    fields = [(one.field, one.text) for one in draft.items("card")]
+    assert ("profile", "Ada keeps the light on Gull Rock.") in fields
+    assert ("aliases", "Ada") in fields
+    assert report["waiting"] == draft.counts()
+    assert report["failed"] == []
+
+
+async def test_accepted_drafts_are_the_files_of_the_methods(role: Role, model: Model) -> None:
+    await cast(role, model)
+    draft = CastDraft(role.root)
+    draft.accept({kind: draft.items(kind) for kind in draft.counts()})
+    assert draft.counts() == {}
+    (document,) = role.documents()
+    assert "## Who\n\nAda Brandt was the keeper" in document.text
+    assert "(One, line 5)" in document.text
+    assert {line.speaker for line in role.dialogues()} == {"Ada Brandt", "Tom Reed"}
+    assert all(line.model_extra and "lamp.md" in line.model_extra["source"] for line in role.dialogues())
+    assert [one.text for one in role.memories()] == ["I waited for the boat."]
+    assert [one.object for one in role.chronicle().triples] == ["keeper"]
+    assert role.card.profile == "Ada keeps the light on Gull Rock."
+    assert role.card.greetings == ("Mind the step.",)
+
+
+async def test_cast_again_nothing_is_asked_and_nothing_comes_back(role: Role, model: Model) -> None:
+    await cast(role, model)
+    draft = CastDraft(role.root)
+    draft.refuse("memories", draft.items("memories"))
+    draft.accept({"persona": draft.items("persona")})
+    asked = Counter(model.asked)
+    report = await cast(role, model)
+    assert model.asked == asked
+    assert {kind for kind, number in report["new"].items() if number} == set()
+    assert draft.items("memories") == []
+    assert draft.items("persona") == []
+
+
+async def test_of_a_changed_text_only_what_is_new_is_asked_about_and_drafted(role: Role, model: Model) -> None:
+    await cast(role, model)
+    draft = CastDraft(role.root)
+    draft.accept({"dialogues": draft.items("dialogues")})
+    asked = Counter(model.asked)
+    longer = f'{STORY}\n## Four\n\n"It was the boat after all," said Ada.\n'
+    await cast(role, model, longer)
+    assert model.asked["told"] - asked["told"] <= 1
+    (scene,) = draft.items("dialogues")
+    assert [line.text for line in scene.lines] == ["It was the boat after all,"]
+
+
+async def test_without_a_model_rules_draft_what_they_find(role: Role, model: Model) -> None:
+    report = await cast(role, model, asks=False)
+    assert not model.asked
+    draft = CastDraft(role.root)
+    assert any("limped" in one.text for one in draft.items("persona"))
+    assert isinstance(draft.items("dialogues")[0], DraftedScene)
+    assert any(one.field == "profile" for one in draft.items("card"))
+    assert report["calls"] == 0
+
+
+async def test_a_question_without_an_answer_is_reported_and_costs_no_other_kind(role: Role, model: Model) -> None:
+    def failing(messages: list[BaseMessage]) -> Any:
+        answer = model(messages)
+        return "no idea" if '"episodes"' in str(messages[0].content) else answer
+
+    CastDraft(role.root).add_texts([read_sent("lamp.md", STORY.encode())])
+    found = (await graph.ainvoke({}, context=cast_by(role, failing)))["cast"]
+    assert {one["kind"] for one in found["failed"]} == {"memories"}
+    assert found["waiting"]["persona"] == 1
+    assert "memories" not in found["waiting"]
+
+
+async def test_the_text_is_read_no_further_than_a_heading(role: Role, model: Model) -> None:
+    await cast(role, model, asks=False, until="three")
+    said = [line.text for one in CastDraft(role.root).items("dialogues") for line in one.lines]
+    assert "It is only a whale," not in said
+    assert "The boat is late," in said
+
+
+async def test_a_heading_that_no_text_has_is_an_error(role: Role, model: Model) -> None:
+    with pytest.raises(RoleError, match=r"No heading of lamp\.md has 'Act 9'"):
+        await cast(role, model, until="Act 9")
+
+
+async def test_nobody_of_the_name_is_an_error_that_names_who_is_there(role: Role, model: Model) -> None:
+    with pytest.raises(RoleError, match="Tom Reed"):
+        await cast(role, model, character="Zebulon")
+
+
+async def test_without_texts_the_command_is_named(role: Role, model: Model) -> None:
+    with pytest.raises(RoleError, match="dramaturg cast FILE"):
+        await graph.ainvoke({}, context=cast_by(role, model))
+
+
+async def test_a_person_decides_in_the_run_and_the_rest_waits_on(role: Role, model: Model) -> None:
+    CastDraft(role.root).add_texts([read_sent("lamp.md", STORY.encode())])
+    app = build().compile(checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    context = cast_by(role, model, review=True)
+    waiting = await app.ainvoke({}, config, context=context)
+    (asked,) = waiting["__interrupt__"]
+    assert asked.value["drafts"]["persona"] == 1
+    resumed: Any = Command(resume={"accept": ["persona", "card"], "refuse": ["chronicle"]})
+    report = (await app.ainvoke(resumed, config, context=context))["cast"]
+    assert {*report["waiting"]} == {"dialogues", "memories"}
+    assert len(role.documents()) == 1
+    assert not role.chronicle().triples
+
+
+@pytest.mark.parametrize("kind", ["persona", "dialogues", "memories", "chronicle", "card"])
+async def test_only_the_kinds_that_are_wanted_are_drafted(role: Role, model: Model, kind: str) -> None:
+    report = await cast(role, model, drafts=[kind])
+    assert {*report["waiting"]} <= {kind}
