@@ -55,17 +55,22 @@ def text_of(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_json(data: bytes) -> Any:
+def parse_json(data: bytes, *, largest: int = LARGEST_JSON, values: int = VALUES) -> Any:
     """Return a JSON value whose size, levels and numbers are bounded, and whose texts can be written as UTF-8.
+
+    Args:
+        data: the text, in UTF-8.
+        largest: bytes that it may have.
+        values: that may be in it.
 
     Raises:
         Refused: it is more than that, or no JSON.
     """
-    if len(data) > LARGEST_JSON:
-        raise Refused(f"holds {len(data):,} bytes of JSON, and {LARGEST_JSON:,} are the most: split it")
+    if len(data) > largest:
+        raise Refused(f"holds {len(data):,} bytes of JSON, and {largest:,} are the most: split it")
     outline = _STRING.sub(b"", data)
-    if sum(map(outline.count, (b",", b"[", b"{"))) > VALUES:
-        raise Refused(f"holds more than {VALUES:,} values: split it")
+    if sum(map(outline.count, (b",", b"[", b"{"))) > values:
+        raise Refused(f"holds more than {values:,} values: split it")
     level = 0
     for found in _BRACKET.finditer(outline):
         level += 1 if found[0] in b"[{" else -1

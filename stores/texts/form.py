@@ -62,6 +62,9 @@ class Message(NamedTuple):
     text: str
     at: str
     when: datetime | None = None
+    """As the clock of who exported it said; a file that names only moments is read in UTC."""
+    chat: str = ""
+    """In which, where one file holds several."""
 
 
 class Messages(NamedTuple):
@@ -89,13 +92,13 @@ def told(scenes: Iterable[Scene]) -> str:
 def _stretches(said: Sequence[Message]) -> Iterator[Scene]:
     found = list[list[Message]]()
     for one in said:
-        before = found[-1][-1].when if found else None
-        if not found or (before and one.when and one.when - before > PAUSE):
+        last = found[-1][-1] if found else None
+        if last is None or last.chat != one.chat or (last.when and one.when and one.when - last.when > PAUSE):
             found.append([])
         found[-1].append(one)
     for number, stretch in enumerate(found, start=1):
         when = stretch[0].when.isoformat(" ", "minutes") if stretch[0].when else ""
-        yield Scene(when or f"Part {number}", tuple(_joined(stretch)), when=when)
+        yield Scene(when or f"Part {number}", tuple(_joined(stretch)), place=stretch[0].chat, when=when)
 
 
 def _joined(stretch: Sequence[Message]) -> Iterator[Line]:

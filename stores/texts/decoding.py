@@ -1,0 +1,144 @@
+"""The letters of a text file, in whatever encoding it was saved.
+
+UTF-8 and marks of byte order leave no doubt. For the rest charset-normalizer ranks encodings by how little disorder
+they give. It is asked about the lines that are not ASCII, and only for encodings that people have; where a text is so
+short that several make some sense, the letters that are frequent in a language decide.
+"""
+
+import codecs
+from typing import Any
+
+from dramaturg.stores.texts.form import Unreadable
+
+SAMPLE = 20_000
+"""Bytes that are asked about."""
+DAMAGE = 0.02
+"""Of the bytes that are not ASCII: so many may be no letters before a file counts as being in another encoding."""
+FREQUENT = {
+    "gb18030": (
+        "的一是了我不在有你他好吗这人们来到上大个说就去要会也那么没什么为吧今天明晚"
+        "看想呢啊下时候可以再都还很知道和中得自己过家年月日小点早回行谢对，。？！："
+    ),
+    "big5": (
+        "的一是了我不在有你他好嗎這人們來到上大個說就去要會也那麼沒什麼為吧今天明晚"
+        "看想呢啊下時候可以再都還很知道和中得自己過家年月日小點早回行謝對，。？！："
+    ),
+    "cp932": (
+        "あいうえおかがきくけげこごさしすせそただちつってでとどなにねのはば"
+        "まみもやよらりるれろわをんアイオクコシスタトドラルロンー、。年月日"
+    ),
+    "cp949": (
+        "이다는가고하지을에의은도기리한어를나로사들자아시그거니게라있해서인면대일보"
+        "안만수여전제주오정우원부야요네응너뭐왜좋집과까더내많았었습럼년월일후ㅋㅎㅠ"
+    ),
+    "euc_jp": (
+        "あいうえおかがきくけげこごさしすせそただちつってでとどなにねのはば"
+        "まみもやよらりるれろわをんアイオクコシスタトドラルロンー、。年月日"
+    ),
+    "cp1252": "äöüßÄÖÜéèêëàâçùîïôûñóíáúãõøåæœ“”„‘’–—…«»¿¡°",
+    "cp1251": "оеаинтсрвлкмдпуыья",
+    "cp1250": "łąęśćżźńóčšžřěůťďáéíýúőűăţşľöüä“”„’–…",
+    "koi8_r": "оеаинтсрвлкмдпуыья",
+    "cp1253": "αοιετσνηυρπκμλςάίόέήύώ",
+    "cp1254": "ığşçöüİŞÇÖÜâ’“”…",
+    "cp1255": "יוהלאמרתבשנחםד",
+    "cp1256": "البيمنورتدعهسكحفة",
+    "cp1257": "āčēģīķļņšūžąęėįųõäöü",
+    "cp1258": "đơưăâêôàáạảã",
+    "cp874": "านรกเงมอยลวดทตสะปบคหแใไ่้ีิัุู",
+}
+"""The encodings that people's files are in, the commonest first, and what is frequent in their languages."""
+MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+NO_TEXT = "is no text: choose the text that your messenger or your word processor exports"
+_CONTROLS = dict.fromkeys([*range(7), *range(14, 27), 28, 29, 30, 31, 127], "")
+_ORDER = list(FREQUENT).index
+
+
+def decoded(data: bytes) -> tuple[str, str]:
+    """Return the text of a file, its lines ended by a line feed, and the name of its encoding.
+
+    Where bytes of a damaged file are no letters there is U+FFFD, and the name says how many are.
+
+    Raises:
+        Unreadable: it is no text.
+    """
+    text, encoding = _decoded(data)
+    if "\0" in text or len(text) - len(text.translate(_CONTROLS)) > len(text) // 100 + 5:
+        raise Unreadable(NO_TEXT)
+    return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return _repaired(data[len(mark) :], encoding)
+    if b"\0" in data:
+        return _wide(data), _wide_encoding(data)
+    try:
+        return data.decode(), "utf-8"
+    except UnicodeDecodeError:
+        if _damage(data, "utf-8") <= DAMAGE:
+            return _repaired(data, "utf-8")
+    for encoding in (guesses := _guessed(data)):
+        try:
+            return data.decode(encoding), encoding
+        except UnicodeDecodeError:
+            continue  # the sample had none of what is no letter
+    if guesses and _damage(data, guesses[0]) <= DAMAGE:
+        return _repaired(data, guesses[0])
+    raise Unreadable("is in an encoding that is not known, or in several: save it as UTF-8")
+
+
+def _repaired(data: bytes, encoding: str) -> tuple[str, str]:
+    text = data.decode(encoding, "replace")
+    lost = text.count("\ufffd") - data.decode(encoding, "ignore").count("\ufffd")
+    return text, f"{encoding} ({lost} places are no letters)" if lost else encoding
+
+
+def _damage(data: bytes, encoding: str) -> float:
+    """Which part of what is not ASCII is no letter in an encoding."""
+    kept = data.decode(encoding, "ignore")
+    foreign = sum(byte > 127 for byte in data)
+    lost = len(data.decode(encoding, "replace")) - len(kept)
+    return lost / foreign if foreign else 0.0
+
+
+def _wide_encoding(data: bytes) -> str:
+    """UTF-16 or UTF-32 without a mark: by where the zeros stand of letters whose number is small, as a line end's."""
+    width = 4 if len(data) % 4 == 0 and max(data[0::4].count(0), data[3::4].count(0)) * 4 == len(data) else 2
+    first, last = data[0::width].count(0), data[width - 1 :: width].count(0)
+    return f"utf-{width * 8}-{'be' if first > last else 'le'}"
+
+
+def _wide(data: bytes) -> str:
+    try:
+        text = data.decode(_wide_encoding(data))
+    except UnicodeDecodeError as error:
+        raise Unreadable(NO_TEXT) from error
+    if sum(letter.isprintable() or letter.isspace() for letter in text) < len(text) * 0.98:
+        raise Unreadable(NO_TEXT)
+    return text
+
+
+def _guessed(data: bytes) -> list[str]:
+    """The encodings that a text may be in, the likeliest first."""
+    from charset_normalizer import from_bytes
+
+    lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
+    sample = lines[:SAMPLE]
+    if len(lines) > SAMPLE and b"\n" in sample:
+        sample = sample[: sample.rindex(b"\n")]  # and no letter cut in two
+    found = from_bytes(sample, cp_isolation=list(FREQUENT), enable_fallback=False)
+    return [one.encoding for one in sorted(found, key=lambda one: (3 * one.chaos - _share(one), _ORDER(one.encoding)))]
+
+
+def _share(guess: Any) -> float:
+    """How much of what is not ASCII in a guess is frequent in its language."""
+    foreign = [letter for letter in str(guess) if letter > "\x7f"]
+    return sum(letter in FREQUENT[guess.encoding] for letter in foreign) / len(foreign) if foreign else 0.0
