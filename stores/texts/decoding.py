@@ -63,7 +63,7 @@ _ORDER = list(FREQUENT).index
 def decoded(data: bytes) -> tuple[str, str]:
     """Return the text of a file, its lines ended by a line feed, and the name of its encoding.
 
-    Where bytes of a damaged file are no letters there is U+FFFD, and the name says how many are.
+    Where bytes of a damaged file are no letters there is U+FFFD, and the name says how often: "utf-8 (1 damaged)".
 
     Raises:
         Unreadable: it is no text.
@@ -98,7 +98,7 @@ def _decoded(data: bytes) -> tuple[str, str]:
 def _repaired(data: bytes, encoding: str) -> tuple[str, str]:
     text = data.decode(encoding, "replace")
     lost = text.count("\ufffd") - data.decode(encoding, "ignore").count("\ufffd")
-    return text, f"{encoding} ({lost} places are no letters)" if lost else encoding
+    return text, f"{encoding} ({lost} damaged)" if lost else encoding
 
 
 def _damage(data: bytes, encoding: str) -> float:
@@ -121,7 +121,8 @@ def _wide(data: bytes) -> str:
         text = data.decode(_wide_encoding(data))
     except UnicodeDecodeError as error:
         raise Unreadable(NO_TEXT) from error
-    if sum(letter.isprintable() or letter.isspace() for letter in text) < len(text) * 0.98:
+    stray = data.count(0) * 4 < len(data) and data.isascii()  # zeros in a text of single bytes
+    if stray or sum(letter.isprintable() or letter.isspace() for letter in text) < len(text) * 0.98:
         raise Unreadable(NO_TEXT)
     return text
 
