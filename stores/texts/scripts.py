@@ -1,0 +1,225 @@
+"""Plays, screenplays and transcripts by their form: who heads a line says it.
+
+Of Fountain (https://fountain.io/syntax) everything that bears on who says what is read: its forced elements, notes,
+boneyards, dual dialogue, lyrics and sections.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from dramaturg.stores.texts.cues import Cue, CueForm, cue, form_of
+from dramaturg.stores.texts.final_draft import is_final_draft, read_final_draft
+from dramaturg.stores.texts.form import SourceText, Unreadable
+from dramaturg.stores.texts.staging import ACT, Direction, Heading, Piece, Speech, heading, slugline, staged
+from dramaturg.stores.texts.subtitles import is_subtitles, read_subtitles
+
+_FOUNTAIN = (".fountain", ".spmd")
+_BEGIN = re.compile(r"\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*\n", re.IGNORECASE)
+_END = re.compile(r"\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
+_TRANSITION = re.compile(r"(?:[A-Z][A-Z .'’-]{1,40}\bTO:|FADE (?:IN|OUT|TO BLACK)[.:]?|THE END[.]?)")
+_ENTERS = re.compile(
+    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain)\b|.{1,16}(?:上|下)[。.]?$"
+    r"|[幕].{0,6}[落启啟]|.{1,20}(?:등장|퇴장)(?:한다)?\.?$|막이 ",
+    re.IGNORECASE,
+)
+_OPEN, _CLOSED = "[(（［【", "])）］】"
+_PAGE = re.compile(r"\(?(?:MORE|CONTINUED)\)?:?(?:\s*\(\d+\))?|\d{1,4}\.?|={3,}")
+
+
+def looks_like_script(name: str, text: str) -> bool:
+    """Return whether a text is surely a script: by its kind of file, or since its lines say throughout who speaks."""
+    if name.lower().endswith(_FOUNTAIN) or is_final_draft(text) or is_subtitles(name, text):
+        return True
+    return form_of([line for _, line in _lines(text)]) is not None
+
+
+def read_script(name: str, text: str) -> SourceText:
+    """Return who says what in a script, in scenes with their places.
+
+    Directions within a speech stand in its text in round brackets, all others only in `SourceText.text`.
+
+    Raises:
+        Unreadable: nobody speaks in it, as far as its form says.
+    """
+    if is_final_draft(text):
+        return staged(name, read_final_draft(text))
+    if is_subtitles(name, text):
+        return read_subtitles(name, text)
+    fountain = name.lower().endswith(_FOUNTAIN)
+    text, notes = _without_notes(text) if fountain else (text, 0)
+    lines = _lines(text)
+    bare = [line for _, line in lines]
+    form, names = ("alone", Counter[str]()) if fountain else form_of(bare) or (None, Counter[str]())
+    if form is None:
+        raise Unreadable('does not say who speaks: begin each speech with a line such as "HAMLET." or with "Hamlet: "')
+    screen = fountain or sum(bool(slugline(line.strip())) for line in bare) > 1
+    filled = [line for line in bare if line.strip()]
+    loose = not fountain and len(bare) - len(filled) >= len(filled) - 1
+    pieces = list(_Reading(form, names, screen, fountain, loose, _roles(bare) if not screen else set()).pieces(lines))
+    if not any(isinstance(piece, Speech) for piece in pieces):
+        raise Unreadable("has nobody who speaks: a character's name is a line in capitals, above what is said")
+    missing = (f"{notes} {'notes are' if notes > 1 else 'note is'} left out",) if notes else ()
+    return staged(name, pieces, missing)
+
+
+class _Reading(NamedTuple):
+    """How the lines of a script are read."""
+
+    form: CueForm
+    names: Counter[str]
+    screen: bool
+    """A screenplay: a blank line ends what one says, and what follows is seen."""
+    fountain: bool
+    loose: bool
+    """All lines have blank ones between, as those of documents do."""
+    roles: set[str]
+    """Those who head their lines in small letters: "Messenger"."""
+
+    def pieces(self, lines: Sequence[tuple[int, str]]) -> Iterator[Piece]:
+        """Go over a script, a heading, a speech or a direction at a time."""
+        speaker, at, said, aside = "", "", list[str](), list[str]()
+        gap = True  # before the first line, too
+        for place, (number, raw) in enumerate(lines):
+            line = raw.strip()
+            if not line:
+                if self.fountain and raw == "  " and said:
+                    continue
+                if self.screen and (not self.loose or any(one[0] not in _OPEN for one in said)):
+                    yield from _spoken(speaker, at, said, aside)
+                    speaker = ""
+                gap = True
+                continue
+            following = lines[place + 1 : place + 4]
+            found = None if self._is_seen(line) else self._cue(raw, gap=gap, following=following)
+            head = self._heading(line, gap=gap) if not found else None
+            if found or head:
+                yield from _spoken(speaker, at, said, aside)
+                speaker = ""
+            if found:
+                speaker, at = found.name, found.time or f"line {number}"
+                said += [found.rest] if found.rest else []
+            elif head:
+                yield head
+            elif not speaker or self._is_seen(line):
+                yield from _spoken(speaker, at, said, aside)
+                speaker = ""
+                if not _PAGE.fullmatch(line):
+                    yield Direction(_plain(line.lstrip("!~") if self.fountain else line))
+            elif _PAGE.fullmatch(line):
+                pass
+            elif not self.screen and (_ENTERS.match(line) or (gap and line.lstrip("_*")[:1] in tuple(_OPEN))):
+                aside.append(line)
+            elif aside and aside[-1].lstrip("_*")[:1] in tuple(_OPEN) and not _closes(aside[-1]):
+                aside[-1] += f" {line}"
+            else:
+                said += [_bracketed(one) for one in aside] + [line.lstrip("~").strip() if self.fountain else line]
+                aside.clear()
+            gap = False
+        yield from _spoken(speaker, at, said, aside)
+
+    def _is_seen(self, line: str) -> bool:
+        return self.screen and bool(_TRANSITION.fullmatch(line) or (self.fountain and line[0] in "!>="))
+
+    def _heading(self, line: str, *, gap: bool) -> Heading | None:
+        if self.fountain and gap and re.match(r"\.(?=\w)", line):
+            return slugline(line[1:], forced=True)
+        if self.fountain and (section := re.match(r"(#{1,6})\s*([^#\s].*)", line)):
+            return heading(f"{section[1]} {section[2]}")
+        return heading(line) if not self.screen or gap else None
+
+    def _cue(self, raw: str, *, gap: bool, following: Sequence[tuple[int, str]]) -> Cue | None:
+        line = raw.strip()
+        after = next((one for _, one in following if one.strip()), "") if self.loose else ""
+        followed = bool((after or (following[0][1] if following else "")).strip())
+        if self.fountain:
+            return _forced(line, followed=followed) or (self._named(line, followed) if gap and raw[-2:] != "  " else None)
+        if self.screen and self.form == "alone" and not gap:
+            return None
+        if self.form == "alone" and followed and line in self.roles:
+            return Cue("alone", line, "")
+        return self._named(line, followed)
+
+    def _named(self, line: str, followed: bool) -> Cue | None:
+        found = cue(line, followed=followed)
+        if not found or found.form != self.form or heading(line):
+            return None
+        return found if self.form != "named" or self.names[found.name] > 2 else None
+
+
+def _forced(line: str, *, followed: bool) -> Cue | None:
+    """`@McDUCK (V.O.)` of Fountain."""
+    if not line.startswith("@") or not followed or not line[1:].strip():
+        return None
+    name, bracket, extension = line[1:].removesuffix("^").strip().partition("(")
+    inner = cue(f"A ({extension}" if bracket else "", followed=True)
+    return Cue("alone", name.strip(), inner.rest if inner else "")
+
+
+def _spoken(speaker: str, at: str, said: list[str], aside: list[str]) -> Iterator[Piece]:
+    """What one has said, and what was seen after it; both lists are empty then."""
+    if speaker and said:
+        yield Speech(speaker, _plain(_joined(said)), at)
+    elif speaker:
+        yield Direction(speaker)
+    yield from (Direction(_plain(one)) for one in aside)
+    said.clear()
+    aside.clear()
+
+
+def _joined(said: Sequence[str]) -> str:
+    """Verses stay lines; lines that only the width of a page ended are joined."""
+    text = said[0]
+    for before, line in zip(said, said[1:], strict=False):
+        wrapped = len(before) > 54 or line[0].islower() or before[0] in _OPEN
+        wide = re.match(r"[\u3000-\u9fff\uff00-\uffef]", line) and re.search(r"[\u3000-\u9fff\uff00-\uffef]$", before)
+        text += ("" if wide else " " if wrapped else "\n") + line
+    return text
+
+
+def _bracketed(direction: str) -> str:
+    inner = direction.strip("_* ").strip(_OPEN + _CLOSED).strip("_* ")
+    return f"({inner})"
+
+
+def _closes(direction: str) -> bool:
+    return any(one in _CLOSED for one in direction)
+
+
+def _plain(text: str) -> str:
+    """Without marks of emphasis, and with directions in round brackets."""
+    text = re.sub(r"\*{1,3}([^*]+)\*{1,3}", r"\1", text)
+    text = re.sub(r"(?<!\w)_+([^_]+)_+(?!\w)", r"\1", text)
+    return re.sub(r"\[+\s*_?([^\[\]]*?)_?\s*\]+", r"(\1)", text).replace("\\*", "*")
+
+
+def _roles(lines: Sequence[str]) -> set[str]:
+    """Names in small letters that stand alone above others' lines, often enough to be no verses."""
+    pairs = zip(lines, lines[1:], strict=False)
+    alone = (line.strip() for line, after in pairs if after.strip() and len(line) < 30)
+    found = Counter(one for one in alone if re.fullmatch(r"(?:[^\W\d_a-z][\w'’-]*)(?: (?:of |the )?[^\W\d_a-z][\w'’-]*){0,3}", one))
+    return {one for one, count in found.items() if count > 1 and not heading(one)}
+
+
+def _without_notes(text: str) -> tuple[str, int]:
+    """Fountain without its notes and boneyards; lines keep their numbers."""
+    kept, at, notes = list[str](), 0, 0
+    for found in re.finditer(r"\[\[|/\*", text):
+        if found.start() < at:
+            continue
+        end = text.find("]]" if found[0] == "[[" else "*/", found.end())
+        if end < 0:
+            continue
+        kept += [text[at : found.start()], "\n" * text.count("\n", found.start(), end)]
+        at, notes = end + 2, notes + 1
+    return "".join([*kept, text[at:]]), notes
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """The lines with their numbers, without what Project Gutenberg says before and after a work."""
+    begin, end = _BEGIN.search(text), _END.search(text)
+    first = text.count("\n", 0, begin.end()) if begin else 0
+    inner = text[begin.end() if begin else 0 : end.start() if end else len(text)]
+    plain = inner.replace("\ufeff", "").replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").expandtabs(4)
+    return list(enumerate((line.rstrip() if line != "  " else line for line in plain.split("\n")), start=first + 1))
