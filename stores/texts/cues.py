@@ -81,8 +81,8 @@ def cues(lines: Sequence[str]) -> Iterator[Cue]:
             yield found
 
 
-def form_of(lines: Sequence[str]) -> tuple[CueForm, Counter[str]] | None:
-    """Return the form in which a text says who speaks, and how often each does; None if it is no script.
+def form_of(lines: Sequence[str]) -> CueForm | None:
+    """Return the form in which a text says who speaks; None if it is no script.
 
     Sure is what has two who speak in turns, four lines or more, not too much between them, and says sentences.
     """
@@ -98,15 +98,15 @@ def form_of(lines: Sequence[str]) -> tuple[CueForm, Counter[str]] | None:
     letters = sum(map(len, lines))
     said = [one.rest for one in found if one.form == form and one.rest and names[one.name] > 1]
     sure = len(names) > 1 and _often(names) >= (12 if form == "named" else 3) and names.total() >= 4
-    return best if sure and letters <= LETTERS * names.total() and _sentences(said) else None
+    return form if sure and letters <= LETTERS * names.total() and _sentences(said) else None
 
 
 def name_of(text: str) -> str:
     """Return a name as it is, or nothing if no name looks like this."""
     name = " ".join(text.strip("*_ \t\u3000").split())
-    words = name.replace("-", " ").split()
+    words = name.split()
     plain = name.rstrip(" .0123456789#").casefold()
-    if not 0 < len(name) <= 40 or len(words) > 6 or plain in _NO_NAME or words[0].casefold() in _NUMBERED:
+    if not 0 < len(name) <= 40 or len(words) > 6 or plain in _NO_NAME or words[0].casefold() in _FIRST_OF_NONE:
         return ""
     if re.search(r"[!?,;\"“”«»=<>{}|/\\@\[\]_*。，、！？；…~^+$%()（）「」『』]", name) or not re.search(r"[^\W\d_]", name):
         return ""
@@ -126,8 +126,8 @@ def name_of(text: str) -> str:
     return "" if no_case and len(name) > 14 else name
 
 
-_NUMBERED = {"act", "chapter", "scene", "section", "article", "part", "step", "figure", "table", "lesson", "exercise"}
-_NUMBERED |= {"page", "rule", "volume", "appendix", "example", "day", "week"}
+_FIRST_OF_NONE = {"enter", "re-enter", "reenter", "exit", "exeunt", "to", "aside", "curtain", "act", "chapter", "scene", "section", "article", "part", "step", "figure", "table", "lesson", "exercise"}
+_FIRST_OF_NONE |= {"page", "rule", "volume", "appendix", "example", "day", "week"}
 
 
 def _often(names: Counter[str]) -> int:

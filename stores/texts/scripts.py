@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from dramaturg.stores.texts.cues import Cue, CueForm, cue, form_of
+from dramaturg.stores.texts.cues import Cue, CueForm, cue, form_of, name_of
 from dramaturg.stores.texts.final_draft import is_final_draft, read_final_draft
 from dramaturg.stores.texts.form import SourceText, Unreadable
-from dramaturg.stores.texts.staging import ACT, Direction, Heading, Piece, Speech, heading, slugline, staged
+from dramaturg.stores.texts.staging import ACT, Direction, Heading, Piece, Speech, heading, parted, slugline, staged
 from dramaturg.stores.texts.subtitles import is_subtitles, read_subtitles
 
 _FOUNTAIN = (".fountain", ".spmd")
@@ -20,7 +20,7 @@ _BEGIN = re.compile(r"\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*\n", 
 _END = re.compile(r"\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _TRANSITION = re.compile(r"(?:[A-Z][A-Z .'’-]{1,40}\bTO:|FADE (?:IN|OUT|TO BLACK)[.:]?|THE END[.]?)")
 _ENTERS = re.compile(
-    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain)\b|.{1,16}(?:上|下)[。.]?$"
+    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain|tableau|the end|end of|finis)\b|.{1,16}(?:上|下)[。.]?$"
     r"|[幕].{0,6}[落启啟]|.{1,20}(?:등장|퇴장)(?:한다)?\.?$|막이 ",
     re.IGNORECASE,
 )
@@ -51,13 +51,14 @@ def read_script(name: str, text: str) -> SourceText:
     text, notes = _without_notes(text) if fountain else (text, 0)
     lines = _lines(text)
     bare = [line for _, line in lines]
-    form, names = ("alone", Counter[str]()) if fountain else form_of(bare) or (None, Counter[str]())
+    form = "alone" if fountain else form_of(bare)
     if form is None:
         raise Unreadable('does not say who speaks: begin each speech with a line such as "HAMLET." or with "Hamlet: "')
     screen = fountain or sum(bool(slugline(line.strip())) for line in bare) > 1
     filled = [line for line in bare if line.strip()]
     loose = not fountain and len(bare) - len(filled) >= len(filled) - 1
-    pieces = list(_Reading(form, names, screen, fountain, loose, _roles(bare) if not screen else set()).pieces(lines))
+    roles = _often_named(bare) if form == "named" else set() if screen else _roles(bare)
+    pieces = list(_Reading(form, screen, fountain, loose, roles).pieces(lines))
     if not any(isinstance(piece, Speech) for piece in pieces):
         raise Unreadable("has nobody who speaks: a character's name is a line in capitals, above what is said")
     missing = (f"{notes} {'notes are' if notes > 1 else 'note is'} left out",) if notes else ()
@@ -68,14 +69,13 @@ class _Reading(NamedTuple):
     """How the lines of a script are read."""
 
     form: CueForm
-    names: Counter[str]
     screen: bool
     """A screenplay: a blank line ends what one says, and what follows is seen."""
     fountain: bool
     loose: bool
     """All lines have blank ones between, as those of documents do."""
     roles: set[str]
-    """Those who head their lines in small letters: "Messenger"."""
+    """Those whose names begin their lines though they are in small letters: "Messenger"."""
 
     def pieces(self, lines: Sequence[tuple[int, str]]) -> Iterator[Piece]:
         """Go over a script, a heading, a speech or a direction at a time."""
@@ -101,7 +101,7 @@ class _Reading(NamedTuple):
                 speaker, at = found.name, found.time or f"line {number}"
                 said += [found.rest] if found.rest else []
             elif head:
-                yield head
+                yield from parted(head)
             elif not speaker or self._is_seen(line):
                 yield from _spoken(speaker, at, said, aside)
                 speaker = ""
@@ -145,7 +145,7 @@ class _Reading(NamedTuple):
         found = cue(line, followed=followed)
         if not found or found.form != self.form or heading(line):
             return None
-        return found if self.form != "named" or self.names[found.name] > 2 else None
+        return found if self.form != "named" or found.name in self.roles else None
 
 
 def _forced(line: str, *, followed: bool) -> Cue | None:
@@ -189,9 +189,18 @@ def _closes(direction: str) -> bool:
 
 def _plain(text: str) -> str:
     """Without marks of emphasis, and with directions in round brackets."""
-    text = re.sub(r"\*{1,3}([^*]+)\*{1,3}", r"\1", text)
+    text = re.sub(r"\*{1,3}(?=\S)([^*]+)\*{1,3}", r"\1", text)
     text = re.sub(r"(?<!\w)_+([^_]+)_+(?!\w)", r"\1", text)
-    return re.sub(r"\[+\s*_?([^\[\]]*?)_?\s*\]+", r"(\1)", text).replace("\\*", "*")
+    text = re.sub(r"\[+([^\[\]]*)\]+", lambda found: f"({found[1].strip(' _').replace('_.', '.')})", text)
+    return text.replace("\\*", "*")
+
+
+def _often_named(lines: Sequence[str]) -> set[str]:
+    """Who is named in small letters before some lines, and not only below headings as places are: "Verona. A street."."""
+    filled = [line for line in lines if line.strip()]
+    named = [(found.name, bool(heading(before))) for before, line in zip(["", *filled], filled, strict=False) if (found := cue(line, followed=True)) and found.form == "named"]
+    count, below = Counter(name for name, _ in named), Counter(name for name, under in named if under)
+    return {name for name, often in count.items() if often > 2 and below[name] < often}
 
 
 def _roles(lines: Sequence[str]) -> set[str]:
@@ -199,7 +208,7 @@ def _roles(lines: Sequence[str]) -> set[str]:
     pairs = zip(lines, lines[1:], strict=False)
     alone = (line.strip() for line, after in pairs if after.strip() and len(line) < 30)
     found = Counter(one for one in alone if re.fullmatch(r"(?:[^\W\d_a-z][\w'’-]*)(?: (?:of |the )?[^\W\d_a-z][\w'’-]*){0,3}", one))
-    return {one for one, count in found.items() if count > 1 and not heading(one)}
+    return {one for one, count in found.items() if count > 1 and name_of(one) and not heading(one)}
 
 
 def _without_notes(text: str) -> tuple[str, int]:

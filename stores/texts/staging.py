@@ -8,9 +8,9 @@ from dramaturg.stores.texts.form import Line, Scene, SourceText
 
 _NUMBER = r"(?:[ivxlc]+|\d+|one|two|three|four|five|six|seven|eight|nine|ten|the (?:first|second|third|fourth|fifth|last))"
 _ORDINAL = r"(?:first|second|third|fourth|fifth|sixth|seventh|last)"
-_ACT = rf"(?:act\s+{_NUMBER}\b|(?:the\s+)?{_ORDINAL}\s+act\b|第\s*[\d一二三四五六七八九十百]+\s*幕|제?\s*\d+\s*막(?!\w))"
+_ACT = rf"(?:act\s+{_NUMBER}\b|(?:the\s+)?{_ORDINAL}\s+act(?=\s*[.:—–]|\s*$)|第\s*[\d一二三四五六七八九十百]+\s*幕|제?\s*\d+\s*막(?!\w))"
 _SCENE = (
-    rf"(?:scene\s+{_NUMBER}\b|scene(?=\s*[.:—–-]|$)|(?:the\s+)?{_ORDINAL}\s+scene\b"
+    rf"(?:scene\s+{_NUMBER}\b|scene(?=\s*[.:—–-]|$)|(?:the\s+)?{_ORDINAL}\s+scene(?=\s*[.:—–]|\s*$)"
     r"|第\s*[\d一二三四五六七八九十百]+\s*[场場景]|제?\s*\d+\s*[장경](?!\w)|(?:s#|씬)\s*\d+)"
 )
 _APART = ("prologue", "epilogue", "induction", "序幕", "尾声", "尾聲", "프롤로그", "에필로그")
@@ -25,6 +25,7 @@ _HOUR = re.compile(
     r"|SAME(?: TIME)?|MOMENTS? LATER)\b.*$"
 )
 _WHERE = re.compile(r"(?:地点|地點|장소|place|setting|location)\s*[:：]\s*(\S.*)", re.IGNORECASE)
+_FIRST_SENTENCE = re.compile(r"(?![\[(（_]*(?:enter|re-enter|flourish|alarum)\b)[\[(（_]*([^\n.。\])）]{3,120})[.。]", re.IGNORECASE)
 _TO = re.compile(
     r"\bto (?P<en>(?:the |his |her )?[^\W\d_][\w'’. -]{0,39})|^[^对對向]{0,6}[对對向](?P<zh>[^\s说說道着地，,。]{1,12})"
     r"|(?P<ko>[^\s,]{1,12}?)(?:에게|한테|께)(?!\w)",
@@ -85,6 +86,14 @@ def heading(line: str) -> Heading | None:
     return Heading(line.strip(" ."), SCENE if found["scene"] else ACT, place)
 
 
+def parted(head: Heading) -> list[Heading]:
+    """Return `ACT I. Scene 2. A room` as two headings, and every other as it is."""
+    found = _DIVISION.match(head.title) if head.rank == SCENE else None
+    if not found or not found["act"] or not found["scene"]:
+        return [head]
+    return [Heading(found["act"].strip(), ACT), head._replace(title=head.title[found.start("scene") :])]
+
+
 def slugline(line: str, *, forced: bool = False) -> Heading | None:
     """Return what a heading of a screenplay says: `INT. HOUSE - NIGHT (1973)` is in a house."""
     line = _NUMBERED.sub("", line).strip()
@@ -113,10 +122,18 @@ def addressed(direction: str, speakers: Iterable[str]) -> str:
 
 def staged(name: str, pieces: Iterable[Piece], missing: tuple[str, ...] = ()) -> SourceText:
     """Return a script as its scenes, and all of it as Markdown: headings, speeches begun with who speaks, directions."""
-    pieces = list(pieces)
+    pieces = _without_front(list(pieces))
     speakers = list(dict.fromkeys(piece.speaker for piece in pieces if isinstance(piece, Speech)))
     written = "\n\n".join(filter(None, map(_written, pieces)))
     return SourceText(name, "script", f"{written}\n", tuple(_scenes(pieces, speakers)), missing)
+
+
+def _without_front(pieces: list[Piece]) -> list[Piece]:
+    """The pieces, of which nothing is said before the play: a list of its persons is no speech, though it may look so."""
+    acts = [(at, piece.title.casefold()) for at, piece in enumerate(pieces) if isinstance(piece, Heading) and piece.rank == ACT]
+    again = next((at for at, title in acts[1:] if title == acts[0][1]), 0)
+    front = [Direction(f"{one.speaker}\n{one.text}") if isinstance(one, Speech) else one for one in pieces[:again]]
+    return front + pieces[again:]
 
 
 def _written(piece: Piece) -> str:
@@ -128,6 +145,7 @@ def _written(piece: Piece) -> str:
 def _scenes(pieces: Iterable[Piece], speakers: list[str]) -> Iterator[Scene]:
     """The scenes in which somebody speaks; those of a table of contents have nobody."""
     above, lines, place = list[Heading](), list[Line](), ""
+    bare = False  # whether the last piece is the heading of a scene that does not say where
     for piece in pieces:
         if isinstance(piece, Speech):
             directions = re.findall(r"\(([^()]*)\)", piece.text)
@@ -137,9 +155,12 @@ def _scenes(pieces: Iterable[Piece], speakers: list[str]) -> Iterator[Scene]:
             if lines:
                 yield _scene(above, lines, place)
             lines, place = [], piece.place
+            bare = piece.rank in (ACT, SCENE)
             above = [one for one in above if one.rank < piece.rank] + [piece]
-        elif not lines and (said := _WHERE.match(piece.text)):
-            place = place or said[1].strip(" .。")
+        elif not lines and not place:
+            said = _WHERE.match(piece.text) or (_FIRST_SENTENCE.match(piece.text) if above and bare else None)
+            place = said[1].strip(" .。") if said else ""
+            bare = False
     if lines:
         yield _scene(above, lines, place)
 
