@@ -91,7 +91,9 @@ class CastSettings(RoleContext):
         max_length=LONGEST_NAME,
         description="Words of a heading: what comes from there on is not read; empty: all is.",
     )
-    drafts: Open[list[Kind]] = Field(default=list(KINDS), description="The kinds of files that are drafted.")
+    drafts: Open[list[Kind]] = Field(
+        default=list(KINDS), max_length=len(KINDS), description="The kinds of files that are drafted."
+    )
     asks: Open[bool] = Field(
         default=True, description="Whether a chat model is asked; without, drafts hold what rules find."
     )
@@ -134,7 +136,7 @@ class CastInput(TypedDict):
 class CastOutput(TypedDict):
     """What a run gives."""
 
-    cast: CastReport
+    cast: Annotated[CastReport, Field(description="What casting has come to.")]
 
 
 def _both(one: Mapping[str, Any] | None, other: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,6 +156,7 @@ class CastState(CastInput):
     drafted: Annotated[dict[str, int], Field(description="New drafts by their kind."), _both]
     failed: Annotated[list[dict[str, str]], Field(description="Parts of texts without a usable answer."), _more]
     cast: Annotated[CastReport, Field(description="What casting has come to.")]
+    decides: Annotated[bool, Field(description="Whether a person decides on the drafts before the run ends.")]
     usage: Annotated[
         dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
     ]
@@ -679,14 +682,13 @@ async def report_cast(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]
         tokens=cost["tokens"],
     )
     runtime.stream_writer({"event": "cast", **report})
-    return {"cast": report}
+    return {"cast": report, "decides": casting.run.settings.review}
 
 
-@needs(cast="report_cast")
-def review_outcome(state: CastState, runtime: Runtime[Any]) -> Literal["review", "done"]:
+@needs(cast="report_cast", decides="report_cast")
+def review_outcome(state: CastState) -> Literal["review", "done"]:
     """Whether a person is waited for."""
-    wanted = runtime.context is not None and runtime.context.review
-    return "review" if wanted and any(state["cast"]["waiting"].values()) else "done"
+    return "review" if state["decides"] and any(state["cast"]["waiting"].values()) else "done"
 
 
 @needs(cast="report_cast")

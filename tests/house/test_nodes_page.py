@@ -122,6 +122,17 @@ async def test_the_page_has_all_that_a_simulation_does(tmp_path: Path, known: Se
     hold(seen, known)
 
 
+async def test_the_page_has_all_that_casting_does(tmp_path: Path, known: Seen) -> None:
+    seen: Seen = {}
+    role = Library(tmp_path).create("ada", RoleCard(name="Ada"))
+    CastDraft(role.root).add_texts([read_sent("lamp.md", '# The lamp\n\n"It burns," said Ada.\n'.encode())])
+    graph = watched(cast.build(), seen)
+    model = scripted('{"told": [{"sentence": 1, "kind": "who"}]}', '{"episodes": []}', '{"triples": []}', "{}")
+    context = graph.context_schema(role="ada", library=str(tmp_path), chat_model=model)
+    await graph.ainvoke({}, context=context)
+    hold(seen, known)
+
+
 def hold(seen: Seen, known: Seen) -> None:
     """Hold what nodes did against what the page says."""
     assert len(seen) >= 2

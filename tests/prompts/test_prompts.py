@@ -54,6 +54,7 @@ FENCED = {
 PLAIN = {
     "limits": "(limits)\n\n",
     "role": "Ada",
+    "aliases": "the keeper, Miss Quill",
     "when": "3 weeks ago",
     "sentences": "6",
     "most": "12",

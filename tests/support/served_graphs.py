@@ -21,8 +21,12 @@ def graph_at(path: str) -> CompiledWorkflow[Any, Any, Any, Any]:
 
 
 SERVED = {name: graph_at(entry["path"]) for name, entry in ENTRIES.items()}
-GRAPHS = {name: graph for name, graph in SERVED.items() if issubclass(graph.context_schema or object, RoleContext)}
-"""Those of a role, which take messages or documents; a simulation takes nothing."""
+GRAPHS = {
+    name: graph
+    for name, graph in SERVED.items()
+    if issubclass(graph.context_schema or object, RoleContext) and name != "cast"
+}
+"""Those of a role, which take messages or documents; a simulation takes nothing, and casting texts of its own."""
 
 
 def bounded(field: dict[str, Any]) -> bool:
