@@ -1,0 +1,265 @@
+"""Who says what in prose, by rules alone: verbs of speech, who acts in the paragraph, pronouns, calls and turns.
+
+What is told by nothing stays without a speaker. The order of the rules is that of Muzny et al. 2017, "A Two-stage Sieve
+Approach for Quote Attribution": what stands beside a quotation counts first, whose turn it is last.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from dramaturg.nodes.casting.beside import (
+    BEFORE_OBJECT_EN,
+    NAME,
+    NEAR,
+    Beside,
+    beats,
+    narration,
+)
+from dramaturg.nodes.casting.people import People, Prose, is_narrator, is_pronoun, read_prose
+from dramaturg.nodes.casting.quotes import Quote
+from dramaturg.nodes.casting.words import NARRATOR, Gender, Language
+
+BACK = 8
+"""Paragraphs in which whoever a pronoun means was named, or speaks."""
+TALK = 2
+"""Paragraphs without a quotation that may stand between two turns of one talk."""
+CALLED = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
+NAMES = re.compile(rf"(?<![\w’'-]){NAME}")
+
+
+class Named(NamedTuple):
+    """Where the narration names somebody."""
+
+    who: str
+    paragraph: int
+    at: int
+    subject: bool
+    """Whether that is who does something there."""
+
+
+class Turn(NamedTuple):
+    """The quotations of a paragraph, which one person says unless they are told apart."""
+
+    paragraph: int
+    first: int
+    last: int
+    """Numbers of its first quotation, and of the one behind its last."""
+
+
+def attributed(text: str, language: Language, *, narrator: str = "") -> list[Quote]:
+    """Find the quotations of a prose text, and who says each to whom.
+
+    Args:
+        text: Markdown.
+        language: "en", "zh" or "ko".
+        narrator: the name of whoever says "I" in the narration; empty: "Narrator".
+
+    Returns:
+        Quotations in their order; `how` says what tells the speaker, and is empty where nothing does.
+    """
+    prose = read_prose(text, language)
+    return list(Attribution(prose, People(prose), narrator).quotes())
+
+
+class Attribution:
+    """The attribution of one text.
+
+    Args:
+        prose: the text.
+        people: who is in it.
+        narrator: the name of whoever says "I" in the narration.
+    """
+
+    def __init__(self, prose: Prose, people: People, narrator: str = "") -> None:
+        self.prose, self.people = prose, people
+        self.narrator = (people.named(narrator) or narrator) if narrator else NARRATOR[prose.language]
+        self.begins = [one.begin for one in prose.quotes]
+        self.found = list(prose.quotes)
+        self.turns = list(_turns(prose.quotes))
+        self.recent = list[Named]()
+        self._named_up_to = 0
+
+    def quotes(self) -> Sequence[Quote]:
+        """The quotations with their speakers."""
+        for number, turn in enumerate(self.turns):
+            self._name_until(turn.paragraph)
+            self._from_beside(number, turn)
+            self._from_turns(number, turn, -1)
+            for quote in self.found[turn.first : turn.last]:
+                if quote.speaker:
+                    self.recent.append(Named(quote.speaker, turn.paragraph, quote.begin, True))
+        for number in range(len(self.turns) - 1, -1, -1):
+            self._from_turns(number, self.turns[number], 1)
+        for number, turn in enumerate(self.turns):
+            self._address(number, turn)
+        return self.found
+
+    def speaker(self, number: int) -> str:
+        """Who says a turn; empty: nobody knows, or several do."""
+        turn = self.turns[number]
+        said = {self.found[at].speaker for at in range(turn.first, turn.last)}
+        return said.pop() if len(said) == 1 else ""
+
+    def _name_until(self, paragraph: int) -> None:
+        """Note who is named in the narration up to a paragraph, that included."""
+        for number in range(max(self._named_up_to, paragraph - BACK), paragraph + 1):
+            for begin, end in narration(self.prose.paragraphs[number], self.prose.quotes, self.begins):
+                self.recent += self._named(number, begin, end)
+        self._named_up_to = paragraph + 1
+        self.recent = self.recent[-80:]
+
+    def _named(self, paragraph: int, begin: int, end: int) -> Iterator[Named]:
+        pattern = NAMES if self.prose.language == "en" else self.people.pattern
+        for found in pattern.finditer(self.prose.text, begin, end):
+            if who := self.people.named(found.group()):
+                before = self.prose.text[max(begin, found.start() - 30) : found.start()].split()
+                is_object = bool(before) and before[-1].casefold() in BEFORE_OBJECT_EN
+                owner = found.group().endswith(("’s", "'s"))
+                yield Named(who, paragraph, found.start(), not (is_object or owner))
+
+    def _from_beside(self, number: int, turn: Turn) -> None:
+        """Give a turn the speakers that stand beside its quotations."""
+        first = self.found[turn.first]
+        if first.goes_on and turn.first:
+            before = self.found[turn.first - 1]
+            self._say(turn, before.speaker, before.how, before.mention)
+            if before.speaker:
+                return
+        beside = [self.prose.beside[at] for at in range(turn.first, turn.last)]
+        strong = [one if one and one.strong else None for one in beside]
+        chosen = strong if any(strong) else beside if any(beside) else [self._beat(turn)]
+        known: Beside | None = next(filter(None, chosen), None)
+        for at in range(turn.first, turn.last):
+            own = chosen[at - turn.first] if at - turn.first < len(chosen) else None
+            known = own or known
+            if known:
+                name, how = self._meant(known, number, turn)
+                self.found[at] = self.found[at]._replace(speaker=name, how=how if name else "", mention=known.who)
+
+    def _beat(self, turn: Turn) -> Beside | None:
+        """Who does something in the narration of a turn's paragraph, that before its first quotation first."""
+        paragraph = self.prose.paragraphs[turn.paragraph]
+        if self.prose.language != "en":
+            return self._beat_without_spaces(turn)
+        pieces = narration(paragraph, self.prose.quotes, self.begins)
+        begin = self.found[turn.first].begin
+        before = [one for one in pieces if one[1] <= begin]
+        for piece in before:
+            if found := beats(self.prose.text, *piece, first=False) or beats(self.prose.text, *piece, first=True):
+                return found
+        for piece in pieces:
+            if piece[0] >= begin and (found := beats(self.prose.text, *piece, first=True)):
+                return found
+        return None
+
+    def _beat_without_spaces(self, turn: Turn) -> Beside | None:
+        here = [one for one in self.recent if one.paragraph == turn.paragraph]
+        return Beside(here[0].who, here[0].at, "beat") if here else None
+
+    def _meant(self, known: Beside, number: int, turn: Turn) -> tuple[str, str]:
+        """The person that words beside a quotation mean, and what tells that."""
+        language = self.prose.language
+        if is_narrator(known.who, language):
+            return self.narrator, known.how
+        gender = is_pronoun(known.who, language)
+        if gender is not None:
+            return self._by_pronoun(gender, known.at, number, turn), "pronoun"
+        return self.people.named(known.who), known.how
+
+    def _by_pronoun(self, gender: Gender, at: int, number: int, turn: Turn) -> str:
+        """Whom a pronoun means: who was named, or has spoken, last of those whom it may mean.
+
+        In a talk the one before has just spoken, and is meant only where nobody else can be.
+        """
+        before = self.speaker(number - 1) if number and turn.paragraph - self.turns[number - 1].paragraph == 1 else ""
+        called = self._called_in(turn)
+        likely = Counter[str]()
+        for back, one in enumerate(reversed(self.recent)):
+            away = turn.paragraph - one.paragraph
+            if away > BACK or (one.at >= at and one.paragraph >= turn.paragraph):
+                continue
+            of = self.people.gender(one.who)
+            if (of and of != gender) or one.who in called:
+                continue
+            weight = 1 / (1 + away) + (0.5 if one.subject else 0) + (1 if away == 0 else 0) - 0.02 * back
+            weight -= 0 if of else 0.3
+            if one.who == before and away:
+                weight -= 0.8
+            likely[one.who] = max(likely[one.who], weight) if one.who in likely else weight  # type: ignore[assignment]
+        if not likely:
+            return ""
+        return max(likely, key=lambda who: likely[who])
+
+    def _called_in(self, turn: Turn) -> list[str]:
+        """Whom a turn calls by name."""
+        found = list[str]()
+        for at in range(turn.first, turn.last):
+            text = self.found[at].text
+            if self.prose.language == "en":
+                found += filter(None, (self.people.named(one["who"]) for one in CALLED.finditer(text)))
+            else:
+                found += filter(None, (self._called_first(text),))
+        return found
+
+    def _called_first(self, text: str) -> str:
+        """Who is called at the beginning of what is said, where there are no spaces around names."""
+        found = self.people.pattern.match(text)
+        call = found and re.match(r"[아야]?[，,！!、]", text[found.end() :])
+        return self.people.named(found.group()) if found and call else ""
+
+    def _from_turns(self, number: int, turn: Turn, way: int) -> None:
+        """Give a turn without a speaker the one whose turn it is; `way`: -1 by the turns before, 1 by those after."""
+        if self.speaker(number) or any(self.found[at].speaker for at in range(turn.first, turn.last)):
+            return
+        if any(self.found[at].mention for at in range(turn.first, turn.last)):
+            return
+        called = self._called_in(turn)
+        near, far = self._neighbour(number, way), self._neighbour(number, 2 * way)
+        if not near:
+            return
+        if far and far != near and far not in called:
+            self._say(turn, far, "turns")
+            return
+        if way > 0:
+            return
+        spoken_to = [one for one in self._called_in(self.turns[number - 1]) if one != near]
+        if spoken_to and spoken_to[-1] not in called:
+            self._say(turn, spoken_to[-1], "called")
+            return
+        others = [one.who for one in reversed(self.recent) if turn.paragraph - one.paragraph <= BACK // 2 and one.subject]
+        other = next((one for one in others if one != near and one not in called), "")
+        if other:
+            self._say(turn, other, "turns")
+
+    def _neighbour(self, number: int, away: int) -> str:
+        """Who says the turn so many before or after, where both are of one talk."""
+        other = number + away
+        if not 0 <= other < len(self.turns):
+            return ""
+        low, high = sorted((number, other))
+        gaps = [self.turns[at + 1].paragraph - self.turns[at].paragraph - 1 for at in range(low, high)]
+        return self.speaker(other) if max(gaps) <= TALK else ""
+
+    def _say(self, turn: Turn, speaker: str, how: str, mention: str = "") -> None:
+        for at in range(turn.first, turn.last):
+            self.found[at] = self.found[at]._replace(speaker=speaker, how=how if speaker else "", mention=mention)
+
+    def _address(self, number: int, turn: Turn) -> None:
+        """To whom a turn is said: who is called in it, or else the other one who speaks beside it."""
+        speaker = self.speaker(number)
+        called = [one for one in self._called_in(turn) if one != speaker]
+        beside = {self._neighbour(number, -1), self._neighbour(number, 1)} - {"", speaker}
+        to = called[0] if called else beside.pop() if len(beside) == 1 else ""
+        for at in range(turn.first, turn.last):
+            self.found[at] = self.found[at]._replace(to=to if self.found[at].speaker != to else "")
+
+
+def _turns(quotes: Sequence[Quote]) -> Iterator[Turn]:
+    first = 0
+    for at, quote in enumerate(quotes):
+        if at + 1 == len(quotes) or quotes[at + 1].paragraph != quote.paragraph:
+            yield Turn(quote.paragraph, first, at + 1)
+            first = at + 1

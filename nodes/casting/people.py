@@ -1,0 +1,411 @@
+"""Who is in a prose text: names found by verbs of speech and titles, each person's names joined by rules."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import NamedTuple
+
+from dramaturg.nodes.casting.beside import CAPITAL, NAME, Beside, beside
+from dramaturg.nodes.casting.quotes import Paragraph, Quote, paragraphs_in, quotes_in
+from dramaturg.nodes.casting.words import (
+    CALLED_KO,
+    CALLED_ZH,
+    FIRST_PERSON,
+    NICKNAMES_EN,
+    NO_NAMES_EN,
+    NO_NAMES_KO,
+    NO_NAMES_ZH,
+    PRONOUNS_EN,
+    PRONOUNS_KO,
+    PRONOUNS_ZH,
+    RELATIVES_EN,
+    SUBJECT_KO,
+    SURNAMES_KO,
+    SURNAMES_ZH,
+    TITLES_EN,
+    Gender,
+    Language,
+)
+
+SENTENCE_ON = re.compile(r"[a-z,;’'”\"] $")
+WORD = re.compile(r"[^\W\d_][\w’'-]*")
+NAMES = re.compile(rf"(?<![\w’'-]){NAME}")
+CALL = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y)\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
+"""Somebody who is spoken to by name."""
+DECORATION = frozenset({"dear", "poor", "little", "old", "young"})
+PRONOUN_NEAR = re.compile(r"\b(he|him|himself|his|she|her|herself|hers)\b")
+NEAR = 60
+"""Characters after a name in which a pronoun may mean it."""
+SELDOM = 2
+"""Mentions of somebody who speaks nowhere, up to which that may be none."""
+SURE = 0.65
+"""Share of pronouns from which on they tell a gender."""
+OF_FIRST_NAMES = frozenset({"Miss", "Lady", "Sir", "Master", "Uncle", "Aunt", "Cousin", "Brother", "Sister", "Prince", "Princess"})
+"""Titles that stand before a first name alone."""
+WOMEN = frozenset({"Mrs", "Miss", "Lady"})
+PLACES = frozenset("Lodge House Hall Park Street Square Road Abbey Castle Lane Hill Bridge Inn Court Place River".split())
+NEVER_SPEAKERS = frozenset("other others one voice former latter two three first second third crowd people".split())
+
+
+class Person(NamedTuple):
+    """Somebody in a text."""
+
+    name: str
+    """The fullest of the names."""
+    aliases: tuple[str, ...]
+    """The others, the most frequent first."""
+    mentions: int
+    """How often one of the names stands in the text."""
+    quotes: int
+    """How often one stands with a verb of speech beside a quotation."""
+    gender: Gender = ""
+
+
+class Form(NamedTuple):
+    """A name as it stands in an English text: its title, and its words."""
+
+    title: str
+    words: tuple[str, ...]
+
+    @property
+    def spelled(self) -> str:
+        """As it is written."""
+        title = f"{self.title}." if self.title in {"Mr", "Mrs", "Dr", "Ms", "St", "Rev"} else self.title
+        return " ".join(filter(None, (title, *self.words)))
+
+    @property
+    def gender(self) -> Gender:
+        """That of its title."""
+        return TITLES_EN.get(self.title.casefold(), "")
+
+
+class Prose(NamedTuple):
+    """A text with what is found in it before anybody is known: its paragraphs, quotations, and who stands beside them."""
+
+    text: str
+    language: Language
+    paragraphs: Sequence[Paragraph]
+    quotes: Sequence[Quote]
+    beside: Sequence[Beside | None]
+
+
+def read_prose(text: str, language: Language) -> Prose:
+    """Take a prose text apart."""
+    paragraphs = paragraphs_in(text)
+    quotes = quotes_in(text, paragraphs)
+    found = [beside(text, paragraphs, quotes, at, language) for at in range(len(quotes))]
+    return Prose(text, language, paragraphs, quotes, found)
+
+
+class People:
+    """The persons of a text, and whom a name means.
+
+    Args:
+        prose: the text.
+    """
+
+    def __init__(self, prose: Prose) -> None:
+        self.language = prose.language
+        self.known: dict[str, Person] = {}
+        self._by_name: dict[str, str] = {}
+        find = {"en": _english, "zh": _chinese, "ko": _korean}[prose.language]
+        for person in sorted(find(prose), key=lambda one: (-one.quotes, -one.mentions, one.name)):
+            self.known.setdefault(person.name, person)
+            for name in (person.name, *person.aliases):
+                self._by_name.setdefault(_key(name), person.name)
+
+    def named(self, who: str) -> str:
+        """The person whom words mean, such as `Mr. Silver`, `the captain`, 黛玉; empty: nobody who is known."""
+        if found := self._by_name.get(_key(who)):
+            return found
+        if self.language != "en":
+            inside = [name for name in self._by_name if who.startswith(name) or (len(name) > 1 and who.endswith(name))]
+            return self._by_name[max(inside, key=len)] if inside else ""
+        for form in forms_in(who):
+            words = form.words
+            tries = [form, Form("", words), *(Form(form.title, words[-n:]) for n in range(1, len(words)))]
+            tries += [Form("", words[:n]) for n in range(len(words) - 1, 0, -1)]
+            for one in tries:
+                if found := self._by_name.get(_key(one.spelled)):
+                    return found
+        return ""
+
+    def gender(self, name: str) -> Gender:
+        """That of a person, as far as the text tells."""
+        return self.known[name].gender if name in self.known else ""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Any name, where there are no spaces around them."""
+        names = sorted(self._by_name, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, names)) if names else r"(?!)")
+
+
+def people_in(text: str, language: Language) -> list[Person]:
+    """Find who is in a prose text, whoever speaks most first.
+
+    Whoever is named with a verb of speech beside a quotation, has a title or is called by name is a person; names are
+    joined where only one person can be meant: `Long John Silver`, `Silver` and `Mr. Silver`, but not two Bennets.
+
+    Args:
+        text: Markdown.
+        language: "en", "zh" or "ko".
+    """
+    return list(People(read_prose(text, language)).known.values())
+
+
+def _key(name: str) -> str:
+    return " ".join(name.replace("’", "'").replace(".", "").casefold().split())
+
+
+def forms_in(said: str) -> Iterator[Form]:
+    """The names in a piece of English, without what is a decoration of them."""
+    for found in NAMES.finditer(said):
+        yield from _forms_of(found.group())
+
+
+def _forms_of(said: str) -> Iterator[Form]:
+    title, words = "", list[str]()
+    for word in re.findall(rf"{CAPITAL}\.?|de|von|van|du|la|le|der|the", said):
+        plain = re.sub(r"[’']s?$", "", word.rstrip("."))
+        if plain.casefold() in TITLES_EN and not words:
+            title = "" if plain.casefold() in DECORATION else plain
+        elif plain.casefold() in NO_NAMES_EN:
+            if words:
+                yield Form(title, tuple(words))
+            title, words = "", []
+        elif plain:
+            words.append(plain)
+    while words and words[-1].islower():
+        words.pop()
+    if words:
+        yield Form(title, tuple(words))
+
+
+def _english(prose: Prose) -> Iterable[Person]:
+    text = prose.text
+    usual = _usual_words(text)
+
+    def proper(form: Form) -> Form | None:
+        words = list(form.words)
+        while words and words[0].casefold() in usual and not form.title:
+            del words[0]
+        is_name = words and not words[0].islower() and not (len(words) > 1 and words[-1] in PLACES)
+        return Form(form.title, tuple(words)) if is_name else None
+
+    counts, where = Counter[Form](), defaultdict[Form, list[int]](list)
+    for found in NAMES.finditer(text):
+        for form in map(proper, _forms_of(found.group())):
+            if form:
+                counts[form] += 1
+                where[form].append(found.end())
+    spoken, described = Counter[Form](), Counter[str]()
+    for one in prose.beside:
+        if one and (form := next(filter(None, map(proper, forms_in(one.who))), None)):
+            if form.words[0] in one.who and not re.match(r"(?:his|her|my|their|our)\b", one.who, re.I):
+                spoken[form] += 1
+        elif one and one.strong and (words := one.who.split())[0].casefold() == "the" and len(words) < 5:
+            if words[-1].casefold() not in NEVER_SPEAKERS:
+                described[" ".join(["the", *(word.casefold() for word in words[1:])])] += 1
+    called = Counter(
+        form for quote in prose.quotes for one in CALL.finditer(quote.text) for form in map(proper, _forms_of(one["who"])) if form
+    )
+    genders = {form: form.gender or _pronouns_after(text, ends) for form, ends in where.items()}
+    evident = {form for form in counts if spoken[form] or form.title or called[form] > 1}
+    shared = {word for form in evident for word in form.words if not word.islower()}
+    forms = [form for form in counts if form in evident or (len(form.words) > 1 and {form.words[0], form.words[-1]} & shared and counts[form] > 1)]
+    for group in _joined(forms, counts, genders):
+        times, gender = sum(spoken[form] for form in group), _of_all(genders[form] for form in group)
+        if times or (gender and sum(counts[form] for form in group) > SELDOM):
+            yield _person([(form.spelled, counts[form]) for form in group], times, gender, group)
+    for name, times in described.items():
+        if times > 1:
+            yield Person(name, (), times, times, RELATIVES_EN.get(name.split()[-1], ""))
+
+
+def _person(names: Sequence[tuple[str, int]], quotes: int, gender: Gender, forms: Sequence[Form] = ()) -> Person:
+    """Put a person together; the fullest name that stands more than once is its name."""
+    ordered = [name for name, _ in sorted(names, key=lambda one: -one[1])]
+    mentions = sum(times for _, times in names)
+    often = [form.spelled for form in sorted(forms, key=lambda one: -len(one.words)) if dict(names)[form.spelled] * 20 > mentions]
+    name = often[0] if often else ordered[0]
+    return Person(name, tuple(one for one in dict.fromkeys(ordered) if one != name), mentions, quotes, gender)
+
+
+def _usual_words(text: str) -> set[str]:
+    """Words that begin with a capital only where a sentence begins, or are written small as often."""
+    small, capital = Counter[str](), Counter[str]()
+    for found in WORD.finditer(text):
+        word = found.group()
+        if word[0].islower():
+            small[word] += 1
+        elif SENTENCE_ON.search(text, max(found.start() - 2, 0), found.start()):
+            capital[re.sub(r"[’']s$", "", word).casefold()] += 1
+    usual = {word for word, times in small.items() if times >= capital[word]}
+    return usual | NO_NAMES_EN
+
+
+def _pronouns_after(text: str, ends: Sequence[int]) -> Gender:
+    """The gender of the pronouns that stand behind a name, before another name and the end of the sentence."""
+    tally = Counter[str]()
+    for end in ends[:400]:
+        near = re.split(r"[.!?“”\"]|(?<=[ ,])[A-Z][a-z]", text[end : end + NEAR], maxsplit=1)[0]
+        if found := PRONOUN_NEAR.search(near):
+            tally["m" if found.group()[0:2] in {"he", "hi"} and found.group() not in {"her", "herself", "hers"} else "f"] += 1
+    both = tally.total()
+    return next((one for one in ("f", "m") if both > 1 and tally[one] >= SURE * both), "")  # type: ignore[return-value]
+
+
+def _of_all(genders: Iterable[Gender]) -> Gender:
+    found = Counter(filter(None, genders))
+    return found.most_common(1)[0][0] if found else ""
+
+
+def _joined(forms: Sequence[Form], counts: Counter[Form], genders: dict[Form, Gender]) -> list[list[Form]]:
+    """Put the forms of one person's name together, where only one person can be meant."""
+    groups = list[list[Form]]()
+    full = [form for form in forms if len(form.words) > 1]
+    for form in sorted(full, key=lambda one: (-len(one.words), -counts[one])):
+        alike = [group for group in groups if any(map(partial(_alike, form), group)) and _agree(form, group, genders)]
+        if len(alike) == 1:
+            alike[0].append(form)
+        else:
+            groups.append([form])
+    whole = list(groups)
+    single = [form for form in forms if len(form.words) == 1]
+    for form in sorted((one for one in single if one.title), key=lambda one: -counts[one]):
+        word = form.words[0]
+        # Mr. John Knightley is not Mr. Knightley: who has a title with both names lacks it with one.
+        able = [
+            group
+            for group in whole
+            if _agree(form, group, genders)
+            and (
+                (_last(group) == word and not any(one.title == form.title and len(one.words) > 1 for one in group))
+                or (_first(group) == word and form.title in OF_FIRST_NAMES)
+            )
+            and (form.title != "Mrs" or any(one.title == "Mrs" for one in group))
+        ]
+        if len(able) == 1:
+            able[0].append(form)
+        else:
+            groups.append([form])
+    for form in sorted((one for one in single if not one.title), key=lambda one: -counts[one]):
+        word = form.words[0]
+        first = [group for group in whole if _first(group) == word]
+        last = [group for group in groups if _last(group) == word]
+        own = [group for group in last if not {one.title for one in group} & WOMEN]
+        short = [group for group in whole if _nickname(word, _first(group)) and not {one.title for one in group} & {"Lady", "Sir"}]
+        for able in (first, own, last, short):
+            able = [group for group in able if _agree(form, group, genders)]
+            if len(able) == 1:
+                able[0].append(form)
+                break
+            if len(able) > 1:
+                groups.append([form])
+                break
+        else:
+            groups.append([form])
+    return groups
+
+
+def _alike(short: Form, long: Form) -> bool:
+    """Whether a full name leaves out words of another, John Silver of Long John Silver, or has a short first name."""
+    left = iter(long.words)
+    same_last = short.words[-1] == long.words[-1]
+    return same_last and (all(word in left for word in short.words) or _nickname(short.words[0], long.words[0]))
+
+
+def _agree(form: Form, group: Sequence[Form], genders: dict[Form, Gender]) -> bool:
+    """Whether a form may be of a person: neither another gender nor another of the titles of one gender."""
+    gender, of = genders[form], _of_all(genders[one] for one in group)
+    titles = {one.title for one in (form, *group)} & {"Mrs", "Miss"}
+    return (not gender or not of or gender == of) and len(titles) < 2
+
+
+def _first(group: Sequence[Form]) -> str:
+    return group[0].words[0]
+
+
+def _last(group: Sequence[Form]) -> str:
+    return group[0].words[-1]
+
+
+def _nickname(one: str, other: str) -> bool:
+    return any({one.casefold(), other.casefold()} <= {*names} for names in NICKNAMES_EN)
+
+
+def _chinese(prose: Prose) -> Iterable[Person]:
+    spoken = Counter(one.who for one in prose.beside if one and re.fullmatch(r"[\u3400-\u9fff·]{2,6}", one.who))
+    spoken = Counter({who: n for who, n in spoken.items() if _may_be_name(who, NO_NAMES_ZH, PRONOUNS_ZH) and (n > 1 or prose.text.count(who) > 1)})
+    # What begins with a name that speaks more often says what else that one does.
+    names = {who: n for who, n in spoken.items() if not any(who.startswith(one) and spoken[one] >= n and one != who for one in spoken)}
+    yield from _without_spaces(prose.text, names, SURNAMES_ZH, CALLED_ZH, PRONOUNS_ZH)
+
+
+def _korean(prose: Prose) -> Iterable[Person]:
+    spoken = Counter(one.who for one in prose.beside if one)
+    names = {who: n for who, n in spoken.items() if _may_be_name(who, NO_NAMES_KO, PRONOUNS_KO) and 1 < len(who) < 7}
+    yield from _without_spaces(prose.text, names, SURNAMES_KO, CALLED_KO, PRONOUNS_KO)
+
+
+def _may_be_name(who: str, none: frozenset[str], pronouns: Iterable[str]) -> bool:
+    return who not in none and who not in pronouns and not any(who.startswith(one) for one in none if len(one) > 1)
+
+
+def _without_spaces(
+    text: str, spoken: dict[str, int], surnames: str, called: dict[str, Gender], pronouns: dict[str, Gender]
+) -> Iterator[Person]:
+    """Persons by names in which the surname stands first, and which what they are called follows."""
+    fuller = dict[str, str]()
+    for name in spoken:
+        before = Counter(text[at - 1] for at in (one.start() for one in re.finditer(re.escape(name), text)) if at)
+        surname, times = next(((sign, n) for sign, n in before.most_common() if sign in surnames), ("", 0))
+        if len(name) == 2 and name[0] not in surnames and name not in called and (times > 1 or times * 3 > before.total()):
+            fuller[name] = surname + name
+    full = {*fuller.values(), *(name for name in spoken if len(name) > 2 and name[0] in surnames)}
+    groups = defaultdict[str, list[str]](list)
+    for name in dict.fromkeys([*full, *spoken]):
+        ends = [one for one in full if one != name and one.endswith(name) and len(name) > 1]
+        suffix = next((one for one in called if name.endswith(one) and len(name) > len(one)), "")
+        bare = name.removesuffix(suffix).strip()
+        of = [one for one in full if suffix and one != name and (one == bare or one.endswith(bare) or (len(bare) == 1 and one[0] == bare and not _called(one, called)))]
+        able = [fuller[name]] if name in fuller else ends or of
+        groups[able[0] if len(able) == 1 else name].append(name)
+    for name, names in groups.items():
+        aliases = [one for one in names if one != name]
+        all_names = [name, *aliases]
+        yield Person(
+            name,
+            tuple(aliases),
+            len(re.findall("|".join(map(re.escape, sorted(all_names, key=len, reverse=True))), text)),
+            sum(spoken.get(one, 0) for one in all_names),
+            _of_all(_called(one, called) for one in all_names) or _pronouns_near(text, name, pronouns),
+        )
+
+
+def _called(name: str, called: dict[str, Gender]) -> Gender:
+    return next((gender for one, gender in called.items() if name.endswith(one)), "")
+
+
+def _pronouns_near(text: str, name: str, pronouns: dict[str, Gender]) -> Gender:
+    tally = Counter[Gender]()
+    by_length = sorted(pronouns, key=len, reverse=True)
+    for found in list(re.finditer(re.escape(name), text))[:400]:
+        near = text[found.end() : found.end() + NEAR]
+        if pronoun := re.search("|".join(by_length), near):
+            tally[pronouns[pronoun.group()]] += 1
+    both = tally.total()
+    return next((one for one, n in tally.items() if both > 1 and n >= SURE * both), "")
+
+
+def is_pronoun(who: str, language: Language) -> Gender | None:
+    """The gender of a pronoun of a third person; None: it is none."""
+    table = {"en": PRONOUNS_EN, "zh": PRONOUNS_ZH, "ko": PRONOUNS_KO}[language]
+    return table.get(who.casefold())
+
+
+def is_narrator(who: str, language: Language) -> bool:
+    """Whether words mean whoever tells the text."""
+    return who.casefold() in FIRST_PERSON[language]
