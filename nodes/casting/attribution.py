@@ -147,13 +147,14 @@ class Attribution:
         pieces = narration(paragraph, self.prose.quotes, self.begins)
         begin = self.found[turn.first].begin
         before = [one for one in pieces if one[1] <= begin]
-        for piece in before:
-            if found := beats(self.prose.text, *piece, first=False) or beats(self.prose.text, *piece, first=True):
-                return found
-        for piece in pieces:
-            if piece[0] >= begin and (found := beats(self.prose.text, *piece, first=True)):
-                return found
-        return None
+        after = [one for one in pieces if one[0] >= begin]
+        wanted = [*((one, False) for one in before), *((one, True) for one in (*before, *after))]
+        found = (beats(self.prose.text, *piece, first=first) for piece, first in wanted)
+        return next((one for one in found if one and self._is_known(one.who)), None)
+
+    def _is_known(self, who: str) -> bool:
+        language = self.prose.language
+        return is_narrator(who, language) or is_pronoun(who, language) is not None or bool(self.people.named(who))
 
     def _beat_without_spaces(self, turn: Turn) -> Beside | None:
         here = [one for one in self.recent if one.paragraph == turn.paragraph]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from dramaturg.nodes.casting.quotes import Paragraph, Quote
 from dramaturg.nodes.casting.words import (
+    ADVERBS_EN,
     BEFORE_OBJECT_EN,
     BREAKS_EN,
     HOW_ZH,
@@ -28,17 +29,18 @@ NEAR = 400
 """Characters on either side of a quotation that are looked at."""
 CAPITAL = r"[A-ZÀ-ÖØ-Þ](?:[\w’'-]*\w)?"
 TITLE = rf"(?:{'|'.join(one.capitalize() for one in TITLES_EN)})\b\.?"
-NAME = rf"(?:{TITLE}\s+){{0,3}}{CAPITAL}(?:\s+(?:(?:de|von|van|du|la|le|der|the)\s+)?{CAPITAL}){{0,4}}"
+NAME = rf"(?:{TITLE}\s+(?:(?:de|von|van|du|la|le|der)\s+)*){{0,3}}{CAPITAL}(?:\s+(?:(?:de|von|van|du|la|le|der|the)\s+)?{CAPITAL}){{0,4}}"
 DETERMINER = r"(?:[Tt]he|[Aa]n?|[Hh]is|[Hh]er|[Mm]y|[Tt]heir|[Oo]ur|[Tt]h(?:is|at)|[Aa]nother)"
 BREAK = rf"(?!(?:{'|'.join(sorted(BREAKS_EN))}|\w+ly)\b)"
 DESCRIPTION = rf"{DETERMINER}(?:\s+{BREAK}[\w’'-]+){{1,4}}"
+ADVERB = rf"\w+ly|{'|'.join(sorted(ADVERBS_EN))}"
 SPEECH = "|".join(sorted(SPEECH_EN))
 PRONOUN = r"(?:I|[Hh]e|[Ss]he|[Tt]hey|[Ww]e)\b"
 SUBJECT = rf"(?P<who>{PRONOUN}|{DESCRIPTION}|{NAME})"
 SHORT = rf"(?P<who>{PRONOUN}|{DETERMINER}(?:\s+[\w’'-]+){{1,4}}?|{NAME})"
 VERB_FIRST = re.compile(rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|so|thus|then|here)\s+)?(?P<verb>{SPEECH})\s+{SUBJECT}")
 SUBJECT_FIRST = re.compile(
-    rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|as|then|so)\s+)?{SHORT},?\s+(?:{BREAK}?[\w’'-]+\s+){{0,3}}?(?P<verb>{SPEECH})\b"
+    rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|as|then|so)\s+)?{SHORT},?\s+(?:(?:{ADVERB})\s+){{0,3}}?(?P<verb>{SPEECH})\b"
 )
 SPOKEN = re.compile(rf"\b(?:{SPEECH})\b")
 WHO = re.compile(rf"(?<![\w’'-])(?P<who>{PRONOUN}|{DESCRIPTION}|{NAME})")

@@ -122,6 +122,11 @@ class People:
         if self.language != "en":
             inside = [name for name in self._by_name if who.startswith(name) or (len(name) > 1 and who.endswith(name))]
             return self._by_name[max(inside, key=len)] if inside else ""
+        if who[:4].casefold() == "the ":
+            words = who.split()
+            shorter = (_key(" ".join(words[:n])) for n in range(len(words) - 1, 1, -1))
+            if found := next((self._by_name[one] for one in shorter if one in self._by_name), ""):
+                return found
         for form in forms_in(who):
             words = form.words
             tries = [form, Form("", words), *(Form(form.title, words[-n:]) for n in range(1, len(words)))]
@@ -189,11 +194,12 @@ def _english(prose: Prose) -> Iterable[Person]:
 
     def proper(form: Form) -> Form | None:
         words = list(form.words)
-        while words and words[0].casefold() in usual and not form.title:
+        while words and words[0].casefold() in usual and not form.title and form not in certain:
             del words[0]
         is_name = words and not words[0].islower() and not (len(words) > 1 and words[-1] in PLACES)
         return Form(form.title, tuple(words)) if is_name else None
 
+    certain = {form for form, times in _right_beside(prose).items() if times > 1}
     counts, where = Counter[Form](), defaultdict[Form, list[int]](list)
     for found in NAMES.finditer(text):
         for form in map(proper, _forms_of(found.group())):
@@ -217,11 +223,18 @@ def _english(prose: Prose) -> Iterable[Person]:
     forms = [form for form in counts if form in evident or (len(form.words) > 1 and {form.words[0], form.words[-1]} & shared and counts[form] > 1)]
     for group in _joined(forms, counts, genders):
         times, gender = sum(spoken[form] for form in group), _of_all(genders[form] for form in group)
-        if times or (gender and sum(counts[form] for form in group) > SELDOM):
+        known = gender and any(form.title or called[form] for form in group)
+        if times or (known and sum(counts[form] for form in group) > SELDOM):
             yield _person([(form.spelled, counts[form]) for form in group], times, gender, group)
     for name, times in described.items():
         if times > 1:
             yield Person(name, (), times, times, RELATIVES_EN.get(name.split()[-1], ""))
+
+
+def _right_beside(prose: Prose) -> Counter[Form]:
+    """Names that stand with a verb of speech, as the text spells them."""
+    told = (one for one in prose.beside if one and one.strong and re.fullmatch(NAME, one.who))
+    return Counter(form for one in told for form in _forms_of(one.who))
 
 
 def _person(names: Sequence[tuple[str, int]], quotes: int, gender: Gender, forms: Sequence[Form] = ()) -> Person:

@@ -25,6 +25,13 @@ WEAK_EN = frozenset(
     "went put broke read sang wrote began smiled nodded laughed burst told thought speaking wondered called".split()
 )
 """Those that are of other doings as often."""
+ADVERBS_EN = frozenset(
+    """
+    had has have then only also at once again now still never always just would could did again soon first last next
+    quickly half thus here there too even ever almost often at length last in turn all more very ever
+    """.split()
+)
+"""Words that stand between who speaks and the verb, beside those on -ly."""
 TITLES_EN: dict[str, Gender] = {
     **dict.fromkeys("mr sir lord uncle father brother count duke king prince baron master monsieur mister".split(), "m"),
     **dict.fromkeys("mrs miss ms lady aunt mother sister countess duchess queen princess madame madam dame".split(), "f"),
@@ -45,7 +52,7 @@ NO_NAMES_EN = frozenset(
     who what when where why how which and but or nor for so yet if then as at by in of on to with from after before
     while though although because since until not no yes oh ah well now never nothing nobody somebody everybody
     everyone someone one two three all both each some any such said god lord sir madam heaven heavens chapter book part
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    monday tuesday wednesday thursday friday saturday sunday january february july
     september october november december english french german american christmas easter mr mrs miss ms dr
     good let do don't come go look see please perhaps indeed only just my dear hallo hello
     """.split()
