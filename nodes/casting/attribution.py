@@ -233,7 +233,7 @@ class Attribution:
         others = [one.who for one in reversed(self.recent) if turn.paragraph - one.paragraph <= BACK // 2 and one.subject]
         other = next((one for one in others if one != near and one not in called), "")
         if other:
-            self._say(turn, other, "turns")
+            self._say(turn, other, "other")
 
     def _neighbour(self, number: int, away: int) -> str:
         """Who says the turn so many before or after, where both are of one talk."""

@@ -27,7 +27,7 @@ from dramaturg.nodes.casting.words import (
 
 NEAR = 400
 """Characters on either side of a quotation that are looked at."""
-CAPITAL = r"[A-ZÀ-ÖØ-Þ](?:[\w’'-]*\w)?"
+CAPITAL = r"(?:St\.?\s+)?[A-ZÀ-ÖØ-Þ]\w*+(?:[’'-]\w++)*+"
 TITLE = rf"(?:{'|'.join(one.capitalize() for one in TITLES_EN)})\b\.?"
 NAME = rf"(?:{TITLE}\s+(?:(?:de|von|van|du|la|le|der)\s+)*){{0,3}}{CAPITAL}(?:\s+(?:(?:de|von|van|du|la|le|der|the)\s+)?{CAPITAL}){{0,4}}"
 DETERMINER = r"(?:[Tt]he|[Aa]n?|[Hh]is|[Hh]er|[Mm]y|[Tt]heir|[Oo]ur|[Tt]h(?:is|at)|[Aa]nother)"

@@ -28,7 +28,7 @@ from dramaturg.nodes.casting.words import (
     Language,
 )
 
-SENTENCE_ON = re.compile(r"[a-z,;’'”\"] $")
+SENTENCE_ON = re.compile(r"(?:[a-z,;]|,[’'”\"]) $")
 WORD = re.compile(r"[^\W\d_][\w’'-]*")
 NAMES = re.compile(rf"(?<![\w’'-]){NAME}")
 CALL = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y)\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
@@ -234,7 +234,8 @@ def _english(prose: Prose) -> Iterable[Person]:
 def _right_beside(prose: Prose) -> Counter[Form]:
     """Names that stand with a verb of speech, as the text spells them."""
     told = (one for one in prose.beside if one and one.strong and re.fullmatch(NAME, one.who))
-    return Counter(form for one in told for form in _forms_of(one.who))
+    forms = (form for one in told for form in _forms_of(one.who))
+    return Counter(form for form in forms if len(form.words) == 1 or form.title)
 
 
 def _person(names: Sequence[tuple[str, int]], quotes: int, gender: Gender, forms: Sequence[Form] = ()) -> Person:
@@ -253,7 +254,7 @@ def _usual_words(text: str) -> set[str]:
         word = found.group()
         if word[0].islower():
             small[word] += 1
-        elif SENTENCE_ON.search(text, max(found.start() - 2, 0), found.start()):
+        elif SENTENCE_ON.search(text, max(found.start() - 3, 0), found.start()):
             capital[re.sub(r"[’']s$", "", word).casefold()] += 1
     usual = {word for word, times in small.items() if times >= capital[word]}
     return usual | NO_NAMES_EN

@@ -36,7 +36,7 @@ TITLES_EN: dict[str, Gender] = {
     **dict.fromkeys("mr sir lord uncle father brother count duke king prince baron master monsieur mister".split(), "m"),
     **dict.fromkeys("mrs miss ms lady aunt mother sister countess duchess queen princess madame madam dame".split(), "f"),
     **dict.fromkeys("dr doctor captain colonel major general professor rev reverend judge inspector old young".split(), ""),
-    **dict.fromkeys("lieutenant sergeant cousin dear poor little st".split(), ""),
+    **dict.fromkeys("lieutenant sergeant cousin dear poor little".split(), ""),
 }  # fmt: skip
 RELATIVES_EN: dict[str, Gender] = {
     **dict.fromkeys("man boy gentleman husband son nephew fellow lad king prince waiter butler footman".split(), "m"),
