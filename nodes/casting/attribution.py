@@ -24,6 +24,8 @@ from dramaturg.nodes.casting.words import NARRATOR, Gender, Language
 
 BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""
+FEW = 3
+"""The same where they are called by what they are, `the girl`."""
 TALK = 2
 """Paragraphs without a quotation that may stand between two turns of one talk."""
 CALLED = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
@@ -168,9 +170,13 @@ class Attribution:
         gender = is_pronoun(known.who, language)
         if gender is not None:
             return self._by_pronoun(gender, known.at, number, turn), "pronoun"
-        return self.people.named(known.who), known.how
+        name = self.people.named(known.who)
+        if name.startswith("the ") and (of := self.people.gender(name)):
+            # Somebody with a name may be called so: whoever was named last.
+            return self._by_pronoun(of, known.at, number, turn, FEW) or name, known.how
+        return name, known.how
 
-    def _by_pronoun(self, gender: Gender, at: int, number: int, turn: Turn) -> str:
+    def _by_pronoun(self, gender: Gender, at: int, number: int, turn: Turn, most: int = BACK) -> str:
         """Whom a pronoun means: who was named, or has spoken, last of those whom it may mean.
 
         In a talk the one before has just spoken, and is meant only where nobody else can be.
@@ -180,7 +186,7 @@ class Attribution:
         likely = Counter[str]()
         for back, one in enumerate(reversed(self.recent)):
             away = turn.paragraph - one.paragraph
-            if away > BACK or (one.at >= at and one.paragraph >= turn.paragraph):
+            if away > most or (one.at >= at and one.paragraph >= turn.paragraph):
                 continue
             of = self.people.gender(one.who)
             if (of and of != gender) or one.who in called:
