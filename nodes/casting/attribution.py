@@ -6,7 +6,6 @@ Approach for Quote Attribution": what stands beside a quotation counts first, wh
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,8 +25,6 @@ BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""
 FEW = 3
 """The same where they are called by what they are, `the girl`."""
-TALK = 2
-"""Paragraphs without a quotation that may stand between two turns of one talk."""
 CALLED = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
 NAMES = re.compile(rf"(?<![\w’'-]){NAME}")
 
@@ -183,7 +180,7 @@ class Attribution:
         """
         before = self.speaker(number - 1) if number and turn.paragraph - self.turns[number - 1].paragraph == 1 else ""
         called = self._called_in(turn)
-        likely = Counter[str]()
+        likely = dict[str, float]()
         for back, one in enumerate(reversed(self.recent)):
             away = turn.paragraph - one.paragraph
             if away > most or (one.at >= at and one.paragraph >= turn.paragraph):
@@ -191,14 +188,9 @@ class Attribution:
             of = self.people.gender(one.who)
             if (of and of != gender) or one.who in called:
                 continue
-            weight = 1 / (1 + away) + (0.5 if one.subject else 0) + (1 if away == 0 else 0) - 0.02 * back
-            weight -= 0 if of else 0.3
-            if one.who == before and away:
-                weight -= 0.8
-            likely[one.who] = max(likely[one.who], weight) if one.who in likely else weight  # type: ignore[assignment]
-        if not likely:
-            return ""
-        return max(likely, key=lambda who: likely[who])
+            weight = 1 / (1 + away) + 0.3 * one.subject - 0.3 * (not of) - 0.4 * (one.who == before and away > 0)
+            likely[one.who] = max(likely.get(one.who, -BACK), weight - 0.05 * back)
+        return max(likely, key=likely.__getitem__, default="")
 
     def _called_in(self, turn: Turn) -> list[str]:
         """Whom a turn calls by name."""
@@ -235,20 +227,15 @@ class Attribution:
         spoken_to = [one for one in self._called_in(self.turns[number - 1]) if one != near]
         if spoken_to and spoken_to[-1] not in called:
             self._say(turn, spoken_to[-1], "called")
-            return
-        others = [one.who for one in reversed(self.recent) if turn.paragraph - one.paragraph <= BACK // 2 and one.subject]
-        other = next((one for one in others if one != near and one not in called), "")
-        if other:
-            self._say(turn, other, "other")
 
     def _neighbour(self, number: int, away: int) -> str:
-        """Who says the turn so many before or after, where both are of one talk."""
+        """Who says the turn so many before or after, where nothing is told between the two."""
         other = number + away
         if not 0 <= other < len(self.turns):
             return ""
         low, high = sorted((number, other))
-        gaps = [self.turns[at + 1].paragraph - self.turns[at].paragraph - 1 for at in range(low, high)]
-        return self.speaker(other) if max(gaps) <= TALK else ""
+        gaps = (self.turns[at + 1].paragraph - self.turns[at].paragraph for at in range(low, high))
+        return self.speaker(other) if all(gap == 1 for gap in gaps) else ""
 
     def _say(self, turn: Turn, speaker: str, how: str, mention: str = "") -> None:
         for at in range(turn.first, turn.last):

@@ -39,6 +39,8 @@ NEAR = 60
 """Characters after a name in which a pronoun may mean it."""
 SELDOM = 2
 """Mentions of somebody who speaks nowhere, up to which that may be none."""
+RARE = 10
+"""How many times more often Mr. Darcy stands than Mr. Fitzwilliam Darcy where that is one."""
 SURE = 0.65
 """Share of pronouns from which on they tell a gender."""
 OF_FIRST_NAMES = frozenset({"Miss", "Lady", "Sir", "Master", "Uncle", "Aunt", "Cousin", "Brother", "Sister", "Prince", "Princess"})
@@ -296,8 +298,8 @@ def _joined(forms: Sequence[Form], counts: Counter[Form], genders: dict[Form, Ge
             for group in whole
             if _agree(form, group, genders)
             and (
-                (_last(group) == word and not any(one.title == form.title and len(one.words) > 1 for one in group))
-                or (_first(group) == word and form.title in OF_FIRST_NAMES)
+                (_last(group) == word and not _has_title_with_both(form, group, counts))
+                or (form.title in OF_FIRST_NAMES and (_first(group) == word or _nickname(word, _first(group))))
             )
             and (form.title != "Mrs" or any(one.title == "Mrs" for one in group))
         ]
@@ -307,7 +309,8 @@ def _joined(forms: Sequence[Form], counts: Counter[Form], genders: dict[Form, Ge
             groups.append([form])
     for form in sorted((one for one in single if not one.title), key=lambda one: -counts[one]):
         word = form.words[0]
-        first = [group for group in whole if _first(group) == word]
+        called = [group for group in whole if word != _last(group) and any(one.words == (word,) for one in group)]
+        first = called or [group for group in whole if _first(group) == word]
         last = [group for group in groups if _last(group) == word]
         own = [group for group in last if not {one.title for one in group} & WOMEN]
         short = [group for group in whole if _nickname(word, _first(group)) and not {one.title for one in group} & {"Lady", "Sir"}]
@@ -329,6 +332,12 @@ def _alike(short: Form, long: Form) -> bool:
     left = iter(long.words)
     same_last = short.words[-1] == long.words[-1]
     return same_last and (all(word in left for word in short.words) or _nickname(short.words[0], long.words[0]))
+
+
+def _has_title_with_both(form: Form, group: Sequence[Form], counts: Counter[Form]) -> bool:
+    """Whether a person has a title with both names, and so is not who has it with the last one alone."""
+    both = sum(counts[one] for one in group if one.title == form.title and len(one.words) > 1)
+    return both * RARE > counts[form] if form.title == "Mr" else both > 0
 
 
 def _agree(form: Form, group: Sequence[Form], genders: dict[Form, Gender]) -> bool:
