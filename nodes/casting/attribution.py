@@ -23,6 +23,8 @@ from dramaturg.nodes.casting.words import NARRATOR, Gender, Language
 
 BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""
+PARTY = 6
+"""Turns before one in which whoever speaks is of the talk: where that is one other, it is that one's turn."""
 FEW = 3
 """The same where they are called by what they are, `the girl`."""
 CALLED = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
@@ -227,6 +229,12 @@ class Attribution:
         spoken_to = [one for one in self._called_in(self.turns[number - 1]) if one != near]
         if spoken_to and spoken_to[-1] not in called:
             self._say(turn, spoken_to[-1], "called")
+            return
+        before = range(max(number - PARTY, 0), number)
+        talk = [at for at in before if turn.paragraph - self.turns[at].paragraph <= BACK]
+        others = {self.speaker(at) for at in talk} - {"", near}
+        if len(others) == 1 and not others & {*called}:
+            self._say(turn, others.pop(), "turns")
 
     def _neighbour(self, number: int, away: int) -> str:
         """Who says the turn so many before or after, where nothing is told between the two."""

@@ -167,8 +167,8 @@ def _in_chinese(there: Around, quote: Quote) -> Beside | None:
     if found := _zh_verb().search(sentence):
         at, who = found.start("clause"), bare_zh(found["clause"])
         if not who:  # the subject stands in an earlier clause
-            clauses = [(one.start(), bare_zh(one.group())) for one in re.finditer(r"[^，、：:\s]+", sentence[:at])]
-            at, who = next(((where, one) for where, one in clauses if one), (at, ""))
+            clauses = ((one.start(), one.group()) for one in re.finditer(r"[^，、：:\s]+", sentence[:at]))
+            at, who = next(clauses, (at, ""))
         if who:
             return Beside(who, begin + sentences[-1] + at, "verb")
     tail = re.compile(rf"\s*(?P<clause>[^，。！？；：、\s“”「」]{{1,14}}?)(?:{'|'.join(SPEECH_ZH)})(?:了|着)?[，。：,.]?(?:$|\W|[^\W])")
@@ -178,17 +178,14 @@ def _in_chinese(there: Around, quote: Quote) -> Beside | None:
 
 
 def bare_zh(clause: str) -> str:
-    """A clause before a verb of speech without what says how, and to whom."""
+    """A clause before a verb of speech without what says how, and to whom; empty where it names nobody."""
     who, last = clause.strip(), ""
     while who != last:
         last = who
-        for to in TO_ZH:
-            cut = who.find(to, 1)
-            who = who[:cut] if cut > 0 else who
+        who = re.split(f"(?<=.)[{TO_ZH}]", who, maxsplit=1)[0]
         for how in HOW_ZH:
-            if len(how) > 1 or len(who) > 1:
-                who = who.removesuffix(how)
-    return who if 0 < len(who) <= 6 else who[:0] if not who else clause[:0] if who in TO_ZH else who
+            who = who.removesuffix(how)
+    return who
 
 
 def _in_korean(there: Around, quote: Quote) -> Beside | None:

@@ -385,7 +385,7 @@ def _without_spaces(
     for name in spoken:
         before = Counter(text[at - 1] for at in (one.start() for one in re.finditer(re.escape(name), text)) if at)
         surname, times = next(((sign, n) for sign, n in before.most_common() if sign in surnames), ("", 0))
-        if len(name) == 2 and name[0] not in surnames and name not in called and (times > 1 or times * 3 > before.total()):
+        if len(name) == 2 and name[0] not in surnames and name not in called and (times > 1 or times * 3 >= before.total()):
             fuller[name] = surname + name
     full = {*fuller.values(), *(name for name in spoken if len(name) > 2 and name[0] in surnames)}
     groups = defaultdict[str, list[str]](list)
@@ -397,6 +397,9 @@ def _without_spaces(
         able = [fuller[name]] if name in fuller else ends or of
         groups[able[0] if len(able) == 1 else name].append(name)
     for name, names in groups.items():
+        given = name[1:] if name in full and len(name) > 2 else ""
+        if given and given not in names and text.count(given) > text.count(name):
+            names = [*names, *([given] if sum(one.endswith(given) for one in full) == 1 else [])]
         aliases = [one for one in names if one != name]
         all_names = [name, *aliases]
         yield Person(
