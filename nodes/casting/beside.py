@@ -169,6 +169,7 @@ def _in_chinese(there: Around, quote: Quote) -> Beside | None:
         if not who:  # the subject stands in an earlier clause
             clauses = ((one.start(), one.group()) for one in re.finditer(r"[^，、：:\s]+", sentence[:at]))
             at, who = next(clauses, (at, ""))
+            who = who[0] if re.match("[他她我](?!们)", who) else who
         if who:
             return Beside(who, begin + sentences[-1] + at, "verb")
     tail = re.compile(rf"\s*(?P<clause>[^，。！？；：、\s“”「」]{{1,14}}?)(?:{'|'.join(SPEECH_ZH)})(?:了|着)?[，。：,.]?(?:$|\W|[^\W])")

@@ -29,6 +29,12 @@ LAST = ",.!?…—–-;:，。！？；：~～、"
 """What speech ends with, before its closing mark."""
 ENDS = ".!?…。！？”’」』»\"':：—"
 LINE = re.compile(r"[^\n]+")
+HEADING = re.compile(
+    r"#|\s*(?:(?:chapter|part|book|act|scene)\s+(?:[ivxlcdm]+|\d+|one|two|three|the)\b.{0,60}$"
+    r"|第[一二三四五六七八九十百千零〇\d]+[章回节幕卷部].{0,40}$|제?\s*\d+\s*[장막부화].{0,40}$)",
+    re.IGNORECASE,
+)
+"""How a heading begins: as Markdown has it, or as a chapter of a plain text is called."""
 NEAR = 20
 """Characters before a mark that are looked at."""
 CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -66,13 +72,13 @@ class Quote(NamedTuple):
 
 
 def paragraphs_in(text: str) -> list[Paragraph]:
-    """Paragraphs between blank lines, or one a line in a text that is not wrapped; a Markdown heading is one."""
+    """Paragraphs between blank lines, or one a line in a text that is not wrapped; a heading is one."""
     lines = [found.span() for found in LINE.finditer(text) if not found.group().isspace()]
     inner = [text[one[0] : one[1]].rstrip()[-1] for one, after in pairwise(lines) if after[0] == one[1] + 1]
     apart = bool(inner) and sum(last in ENDS for last in inner) >= BROKEN * len(inner)
     found = list[Paragraph]()
     for begin, end in lines:
-        last, heading = found[-1] if found else None, text.startswith("#", begin)
+        last, heading = found[-1] if found else None, bool(HEADING.match(text, begin, end))
         if last and begin == last.end + 1 and not (apart or heading or last.heading):
             found[-1] = last._replace(end=end)
         else:
