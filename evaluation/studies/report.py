@@ -17,6 +17,7 @@ from dramaturg.evaluation.studies import (
     follow_ups,
     memory,
     mood_congruence,
+    quotations,
     riverbend,
     scope_detection,
     splitters,
@@ -37,6 +38,7 @@ STUDIES: Mapping[str, Study] = {
         drmr_tokens,
         riverbend,
         memory,
+        quotations,
     )
 }
 BEGIN, END = "<!-- studies: begin -->", "<!-- studies: end -->"

@@ -83,7 +83,13 @@ class SpeakersCost(NamedTuple):
 
 
 def stretches_of(text: str, quotes: Sequence[Quote], people: Sequence[Person]) -> list[Stretch]:
-    """What would be asked: stretches of text with quotations of nobody known, the first of each paragraph."""
+    """What would be asked: stretches of text with quotations of nobody known, the first of each paragraph.
+
+    Args:
+        text: in which the quotations stand.
+        quotes: as `attributed` gives them.
+        people: who may speak, whoever speaks most first.
+    """
     paragraphs, groups = paragraphs_in(text), list[list[int]]()
     for at, quote in enumerate(quotes):
         same = at > 0 and (quotes[at - 1].paragraph == quote.paragraph or quote.goes_on) and not quotes[at - 1].speaker
@@ -108,9 +114,8 @@ def cost_of(stretches: Sequence[Stretch], language: Language) -> SpeakersCost:
 
 async def ask_speakers(
     chat: ChatModel,
-    text: str,
     quotes: Sequence[Quote],
-    people: Sequence[Person],
+    stretches: Sequence[Stretch],
     *,
     language: Language,
     announce: Announce = lambda _: None,
@@ -121,16 +126,15 @@ async def ask_speakers(
 
     Args:
         chat: the chat model.
-        text: in which the quotations stand.
         quotes: as `attributed` gives them.
-        people: who may speak, whoever speaks most first.
+        stretches: what is asked, as `stretches_of` gives it for these quotations.
         language: "en", "zh" or "ko".
         announce: is told how many questions are done.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
-    stretches, told = stretches_of(text, quotes, people), dict[int, str]()
+    told = dict[int, str]()
     failed, dropped = list[str](), list[str]()
 
     async def ask(stretch: Stretch) -> Answers:

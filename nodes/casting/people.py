@@ -244,7 +244,7 @@ def _person(names: Sequence[tuple[str, int]], quotes: int, gender: Gender, forms
     """Put a person together; the fullest name that stands more than once is its name."""
     ordered = [name for name, _ in sorted(names, key=lambda one: -one[1])]
     mentions = sum(times for _, times in names)
-    often = [form.spelled for form in sorted(forms, key=lambda one: -len(one.words)) if dict(names)[form.spelled] * 20 > mentions]
+    often = [form.spelled for form in sorted(forms, key=lambda one: (-len(one.words), -dict(names)[one.spelled])) if dict(names)[form.spelled] * 20 > mentions]
     name = often[0] if often else ordered[0]
     return Person(name, tuple(one for one in dict.fromkeys(ordered) if one != name), mentions, quotes, gender)
 

@@ -1,9 +1,10 @@
 """Scenes of a prose text from its attributed quotations: who says what to whom, under which heading."""
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby
+from itertools import groupby
 
 from dramaturg.nodes.casting.quotes import Paragraph, Quote, one_line, paragraphs_in
 from dramaturg.stores.texts.form import Line, Scene
@@ -29,25 +30,15 @@ def scenes_of(text: str, quotes: Sequence[Quote]) -> list[Scene]:
         Scenes with at least one line, each with its heading for a title; another one under the same heading is numbered.
     """
     paragraphs, titles = paragraphs_in(text), Counter[str]()
-    breaks = [0, *accumulate(text.count("\n", one.begin, one.end) for one in _gaps(text, quotes))]
+    breaks = [one.start() for one in re.finditer("\n", text)]
     found = list[Scene]()
     for title, turns in _stretches(text, paragraphs, quotes):
-        lines = [_line(turn, 1 + breaks[_first(quotes, turn)]) for turn in turns if turn[0].speaker]
+        lines = [_line(turn, 1 + bisect_right(breaks, turn[0].begin)) for turn in turns if turn[0].speaker]
         if lines:
             titles[title] += 1
             number = f" ({titles[title]})" if titles[title] > 1 else ""
             found.append(Scene(f"{title}{number}".strip(), tuple(lines)))
     return found
-
-
-def _gaps(text: str, quotes: Sequence[Quote]) -> list[Paragraph]:
-    """From the beginning of each quotation to that of the next."""
-    begins = [0, *(one.begin for one in quotes)]
-    return [Paragraph(begin, end, False) for begin, end in zip(begins, begins[1:], strict=False)]
-
-
-def _first(quotes: Sequence[Quote], turn: Sequence[Quote]) -> int:
-    return bisect_right(quotes, turn[0].begin, key=lambda one: one.begin)
 
 
 def _stretches(
