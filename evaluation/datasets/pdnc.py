@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.nodes.dialogues.cast import spelling
+from dramaturg.nodes.dialogues.cast import name_words, spelling
 from dramaturg.stores.errors import RoleFileError
 
 LOOKS = "a folder of github.com/Priya22/project-dialogism-novel-corpus, or one novel's folder in its data"
@@ -38,12 +38,26 @@ class GoldNovel(NamedTuple):
     quotes: tuple[GoldQuote, ...]
     names: Mapping[str, str]
     """The character that a name means, by its spelling; names of several characters are not there."""
+    words: Mapping[str, frozenset[str]]
+    """The words of a character's names, titles aside."""
     narrator: str
     """Who says most of what "I" stands beside; empty: nobody."""
 
     def character(self, names: Sequence[str]) -> str:
-        """The character that the first known one of some names means; empty: none of them."""
-        return next((self.names[one] for one in map(spelling, names) if one in self.names), "")
+        """The character that the first known one of some names means; empty: none of them.
+
+        The corpus does not list each name: one that it lacks is of whom alone has all of its words.
+        """
+        return next(filter(None, map(self._listed, names)), "") or next(filter(None, map(self._alone, names)), "")
+
+    def _listed(self, name: str) -> str:
+        plain = spelling(name)
+        return self.names.get(plain) or self.names.get(f"the{plain}") or self.names.get(plain.removeprefix("the")) or ""
+
+    def _alone(self, name: str) -> str:
+        words = {*name_words(name)}
+        able = [one for one, of in self.words.items() if words <= of]
+        return able[0] if len(able) == 1 else ""
 
 
 def novels_in(folder: Path) -> list[GoldNovel]:
@@ -77,8 +91,9 @@ def _novel(folder: Path) -> GoldNovel:
                 by_narrator[speaker] += 1
     except (OSError, UnicodeDecodeError, KeyError, ValueError, SyntaxError, TypeError, csv.Error) as error:
         raise RoleFileError(f"{folder.name} is no novel of the corpus ({error}): give {LOOKS}.") from error
+    words = {one["Main Name"]: frozenset(name_words(" ".join([one["Main Name"], *literal_eval(one["Aliases"])]))) for one in people}
     narrator = by_narrator.most_common(1)[0][0] if by_narrator else ""
-    return GoldNovel(folder.name, text, tuple(quotes), names, narrator)
+    return GoldNovel(folder.name, text, tuple(quotes), names, words, narrator)
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:

@@ -19,7 +19,7 @@ from dramaturg.nodes.casting.beside import (
 )
 from dramaturg.nodes.casting.people import People, Prose, is_narrator, is_pronoun, read_prose
 from dramaturg.nodes.casting.quotes import Quote
-from dramaturg.nodes.casting.words import NARRATOR, Gender, Language
+from dramaturg.nodes.casting.words import ANYBODY_EN, NARRATOR, Gender, Language
 
 BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""
@@ -170,9 +170,9 @@ class Attribution:
         if gender is not None:
             return self._by_pronoun(gender, known.at, number, turn), "pronoun"
         name = self.people.named(known.who)
-        if name.startswith("the ") and (of := self.people.gender(name)):
-            # Somebody with a name may be called so: whoever was named last.
-            return self._by_pronoun(of, known.at, number, turn, FEW) or name, known.how
+        if name.split(" ")[-1] in ANYBODY_EN and (of := self.people.gender(name)):
+            meant = self._by_pronoun(of, known.at, number, turn, FEW)
+            return (meant, "pronoun") if meant else (name, known.how)
         return name, known.how
 
     def _by_pronoun(self, gender: Gender, at: int, number: int, turn: Turn, most: int = BACK) -> str:

@@ -45,6 +45,8 @@ RELATIVES_EN: dict[str, Gender] = {
     **dict.fromkeys("mother sister aunt grandmother housekeeper governess matron".split(), "f"),
 }
 """What somebody is called who has no name, and whether that is a woman."""
+ANYBODY_EN = frozenset("man boy gentleman lad fellow youth woman girl lady stranger".split())
+"""What somebody is called who may well have a name: it means whoever was named last, as a pronoun does."""
 PRONOUNS_EN: dict[str, Gender] = {"he": "m", "she": "f"}
 NO_NAMES_EN = frozenset(
     """
