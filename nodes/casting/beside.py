@@ -36,8 +36,9 @@ DESCRIPTION = rf"{DETERMINER}(?:\s+{BREAK}[\w’'-]+){{1,4}}"
 ADVERB = rf"\w+ly|{'|'.join(sorted(ADVERBS_EN))}"
 SPEECH = "|".join(sorted(SPEECH_EN))
 PRONOUN = r"(?:I|[Hh]e|[Ss]he|[Tt]hey|[Ww]e)\b"
-SUBJECT = rf"(?P<who>{PRONOUN}|{DESCRIPTION}|{NAME})"
-SHORT = rf"(?P<who>{PRONOUN}|{DETERMINER}(?:\s+[\w’'-]+){{1,4}}?|{NAME})"
+CALLED = rf"(?:(?:old|young|poor|little|dear)\s+)?{NAME}"
+SUBJECT = rf"(?P<who>{PRONOUN}|{DESCRIPTION}|{CALLED})"
+SHORT = rf"(?P<who>{PRONOUN}|{DETERMINER}(?:\s+[\w’'-]+){{1,4}}?|{CALLED})"
 VERB_FIRST = re.compile(rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|so|thus|then|here)\s+)?(?P<verb>{SPEECH})\s+{SUBJECT}")
 SUBJECT_FIRST = re.compile(
     rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|as|then|so)\s+)?{SHORT},?\s+(?:(?:{ADVERB})\s+){{0,3}}?(?P<verb>{SPEECH})\b"

@@ -37,7 +37,9 @@ DECORATION = frozenset({"dear", "poor", "little", "old", "young"})
 PRONOUN_NEAR = re.compile(r"\b(he|him|himself|his|she|her|herself|hers)\b")
 NEAR = 60
 """Characters after a name in which a pronoun may mean it."""
-SELDOM = 2
+MOST = 500
+"""Names that are joined: the most frequent ones."""
+SELDOM = 1
 """Mentions of somebody who speaks nowhere, up to which that may be none."""
 RARE = 10
 """How many times more often Mr. Darcy stands than Mr. Fitzwilliam Darcy where that is one."""
@@ -146,7 +148,9 @@ class People:
     def pattern(self) -> re.Pattern[str]:
         """Any name, where there are no spaces around them."""
         names = sorted(self._by_name, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, names)) if names else r"(?!)")
+        first = re.escape("".join({name[0] for name in names}))
+        # The look ahead spares most places in the text to try each name.
+        return re.compile(f"(?=[{first}])(?:{'|'.join(map(re.escape, names))})" if names else r"(?!)")
 
 
 def people_in(text: str, language: Language) -> list[Person]:
@@ -222,8 +226,13 @@ def _english(prose: Prose) -> Iterable[Person]:
     genders = {form: form.gender or _pronouns_after(text, ends) for form, ends in where.items()}
     evident = {form for form in counts if spoken[form] or form.title or called[form] > 1}
     shared = {word for form in evident for word in form.words if not word.islower()}
-    forms = [form for form in counts if form in evident or (len(form.words) > 1 and {form.words[0], form.words[-1]} & shared and counts[form] > 1)]
-    for group in _joined(forms, counts, genders):
+
+    def is_of_somebody(form: Form) -> bool:
+        ends = {form.words[0], form.words[-1]}
+        return form in evident or (len(form.words) > 1 and counts[form] > 1 and bool(ends & shared))
+
+    forms = [form for form in counts if is_of_somebody(form)]
+    for group in _joined(sorted(forms, key=lambda form: -counts[form])[:MOST], counts, genders):
         times, gender = sum(spoken[form] for form in group), _of_all(genders[form] for form in group)
         known = gender and any(form.title or called[form] for form in group)
         if times or (known and sum(counts[form] for form in group) > SELDOM):
@@ -382,6 +391,7 @@ def _without_spaces(
 ) -> Iterator[Person]:
     """Persons by names in which the surname stands first, and which what they are called follows."""
     fuller = dict[str, str]()
+    spoken = dict(Counter(spoken).most_common(MOST))
     for name in spoken:
         before = Counter(text[at - 1] for at in (one.start() for one in re.finditer(re.escape(name), text)) if at)
         surname, times = next(((sign, n) for sign, n in before.most_common() if sign in surnames), ("", 0))
