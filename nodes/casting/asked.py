@@ -1,11 +1,12 @@
 """Who says what rules leave open, asked of a chat model: numbered quotations in their text, and numbered people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple, cast
 
 from langchain_core.messages import BaseMessage
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from dramaturg.models.chat import ChatModel, tokens_in
 from dramaturg.models.errors import UNANSWERED
@@ -17,6 +18,7 @@ from dramaturg.nodes.casting.people import Person
 from dramaturg.nodes.casting.quotes import Paragraph, Quote, one_line, paragraphs_in
 from dramaturg.nodes.casting.words import Language
 from dramaturg.prompts import load
+from dramaturg.stores.index.answers import answer_key
 
 TOGETHER = 8
 """Quotations that are asked about in one question."""
@@ -119,6 +121,8 @@ async def ask_speakers(
     *,
     language: Language,
     announce: Announce = lambda _: None,
+    known: Mapping[str, JsonValue] = MappingProxyType({}),
+    keep: Callable[[Answers], Awaitable[None]] | None = None,
 ) -> AskedSpeakers:
     """Ask who says what nobody is known to say, several stretches at a time.
 
@@ -130,12 +134,19 @@ async def ask_speakers(
         stretches: what is asked, as `stretches_of` gives it for these quotations.
         language: "en", "zh" or "ko".
         announce: is told how many questions are done.
+        known: answers that were kept; what they answer is not asked again.
+        keep: writes answers down; None: nobody does.
 
     Raises:
         ModelError: the model cannot be reached or refuses every question.
     """
     told = dict[int, str]()
     failed, dropped = list[str](), list[str]()
+    keys = {one: answer_key("cast speakers", chat.name, language, [*one.people], one.passage) for one in stretches}
+
+    def take(stretch: Stretch, said: JsonValue) -> None:
+        for number, speaker in cast("list[list[int]]", said):
+            told.setdefault(stretch.quotes[number - 1], stretch.people[speaker - 1])
 
     async def ask(stretch: Stretch) -> Answers:
         count = len(stretch.quotes)
@@ -145,15 +156,18 @@ async def ask_speakers(
             failed.append(str(error))
             return {}
         dropped.extend(answer.dropped)
-        for one in answer.speakers:
-            if one.speaker:
-                told.setdefault(stretch.quotes[one.quote - 1], stretch.people[one.speaker - 1])
-        return {}
+        said: JsonValue = [[one.quote, one.speaker] for one in answer.speakers if one.speaker]
+        take(stretch, said)
+        return {keys[stretch]: said}
 
-    async def keep(_: Answers) -> None:
-        """Nothing is kept on disk: the answers of the model are, where it has a cache."""
+    async def nowhere(_: Answers) -> None:
+        """Keep nothing."""
 
-    await answer_all({str(one.quotes[0]): one for one in stretches}, ask, keep=keep, announce=announce)
+    left = {key: one for one, key in keys.items() if key not in known}
+    await answer_all(left, ask, keep=keep or nowhere, announce=announce)
+    for one, key in keys.items():
+        if key in known:
+            take(one, known[key])
     found = list(_with(quotes, told))
     return AskedSpeakers(found, sum(len(one.quotes) for one in stretches), len(told), failed, dropped)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
@@ -21,7 +21,8 @@ from typing_extensions import TypedDict
 from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
-from dramaturg.nodes.casting.attribution import ask_speakers, attributed, open_stretches, scenes_of
+from dramaturg.nodes.casting.asked import Stretch, ask_speakers, stretches_of
+from dramaturg.nodes.casting.attribution import attributed
 from dramaturg.nodes.casting.characters import (
     Somebody,
     chunks_about,
@@ -44,6 +45,9 @@ from dramaturg.nodes.casting.drafting import (
     lived_in,
     told_of,
 )
+from dramaturg.nodes.casting.people import people_in
+from dramaturg.nodes.casting.quotes import Quote
+from dramaturg.nodes.casting.scenes import scenes_of
 from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.nodes.graph.facts import on_a_line
 from dramaturg.nodes.identity.chronicle import templates
@@ -52,7 +56,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import plain, sections
-from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Memory, Triple
+from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language, Memory, Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.passages import StoredPassage
@@ -147,7 +151,7 @@ def _more(one: list[dict[str, str]] | None, other: list[dict[str, str]]) -> list
     return [*(one or ()), *other]
 
 
-class CastState(CastInput):
+class CastState(CastInput, CastOutput):
     """Casting under way."""
 
     character: Annotated[KnownPerson, Field(description="Who is cast.")]
@@ -155,7 +159,6 @@ class CastState(CastInput):
     unattributed: Annotated[int, Field(description="Quotes of which nobody knows who says them.")]
     drafted: Annotated[dict[str, int], Field(description="New drafts by their kind."), _both]
     failed: Annotated[list[dict[str, str]], Field(description="Parts of texts without a usable answer."), _more]
-    cast: Annotated[CastReport, Field(description="What casting has come to.")]
     decides: Annotated[bool, Field(description="Whether a person decides on the drafts before the run ends.")]
     usage: Annotated[
         dict[str, Usage], Field(description="What each node asked the chat model: calls, tokens, seconds."), add_usage
@@ -169,6 +172,11 @@ class Casting(NamedTuple):
     draft: CastDraft
     texts: tuple[SourceText, ...]
     """As far as they are read."""
+
+    @property
+    def language(self) -> Language:
+        """Of the texts, and of what is drafted."""
+        return cast("Language", self.run.language)
 
     def wants(self, kind: Kind) -> bool:
         """Whether a kind is drafted."""
@@ -210,7 +218,7 @@ async def find_character(state: CastState, runtime: Runtime[Any]) -> dict[str, A
     casting = await open_cast(runtime)
     run, texts = casting.run, casting.texts
     name = run.settings.character or run.role.card.name
-    people = await asyncio.to_thread(everybody, texts, run.language)
+    people = await asyncio.to_thread(everybody, texts, casting.language)
     if run.settings.first_person:
         who = Character(name, tuple(one for one in run.role.card.aliases if one != name))
     else:
@@ -231,6 +239,13 @@ def person(one: Somebody) -> KnownPerson:
     return KnownPerson(name=one.name, aliases=[*one.aliases], lines=one.lines, mentions=one.mentions)
 
 
+def stretches_with(text: SourceText, quotes: Sequence[Quote], language: Language, who: Character) -> list[Stretch]:
+    """The stretches of a text with quotes of nobody known, of those in which the character may be the one."""
+    found = stretches_of(text.text, quotes, people_in(text.text, language))
+    names = {*map(spelling, (who.name, *who.aliases))}
+    return [one for one in found if names & {*map(spelling, one.people)}]
+
+
 def character_of(state: CastState) -> Character:
     """Who is cast."""
     return Character(state["character"]["name"], tuple(state["character"]["aliases"]))
@@ -246,21 +261,22 @@ async def attribute_lines(state: CastState, runtime: Runtime[Any]) -> dict[str, 
         if text.form != "prose":
             continue
         narrator = who.name if run.settings.first_person else ""
-        quotes = await asyncio.to_thread(partial(attributed, text.text, run.language, narrator=narrator))
-        if run.settings.asks and (stretches := open_stretches(text.text, quotes, who)):
-            known = await asyncio.to_thread(casting.draft.answers)
-            quotes, missing = await ask_speakers(
-                run,
-                text.text,
+        quotes = await asyncio.to_thread(partial(attributed, text.text, casting.language, narrator=narrator))
+        if run.settings.asks:
+            stretches = await asyncio.to_thread(stretches_with, text, quotes, casting.language, who)
+            told = await ask_speakers(
+                run.chat,
                 quotes,
                 stretches,
-                known={} if state.get("again") else known,
-                keep=casting.keep,
+                language=casting.language,
                 announce=progress(runtime, "speakers", len(stretches)),
+                known={} if state.get("again") else await asyncio.to_thread(casting.draft.answers),
+                keep=casting.keep,
             )
-            failed += [{"kind": "dialogues", "document": text.name, **one} for one in missing]
+            quotes = told.quotes
+            failed += [{"kind": "dialogues", "document": text.name, "place": "", "error": one} for one in told.failed]
         open_quotes += sum(not one.speaker for one in quotes)
-        scenes = await asyncio.to_thread(scenes_of, text, quotes)
+        scenes = await asyncio.to_thread(scenes_of, text.text, quotes)
         await asyncio.to_thread(casting.draft.add_scenes, text.name, scenes)
     return {"unattributed": open_quotes, "failed": failed, "usage": {"attribute_lines": run.usage}}
 
@@ -621,7 +637,7 @@ class CastCost(NamedTuple):
     """Of the parts of texts that are sent; prompts come on top."""
 
 
-def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSettings, language: str) -> CastCost:
+def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSettings, language: Language) -> CastCost:
     """Count what casting would ask; it blocks.
 
     Args:
@@ -643,9 +659,9 @@ def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSett
                 characters += sum(len(one.text) for one in chunks)
         if text.form == "prose":
             quotes = attributed(text.text, language, narrator=who.name if settings.first_person else "")
-            stretches = open_stretches(text.text, quotes, who)
+            stretches = stretches_with(text, quotes, language, who)
             questions["speakers"] = questions.get("speakers", 0) + len(stretches)
-            characters += sum(len(one.text) for one in stretches)
+            characters += sum(len(one.passage) for one in stretches)
     if "card" in settings.drafts and "persona" in settings.drafts:
         questions["card"] = 1
     return CastCost({kind: count for kind, count in questions.items() if count}, characters)

@@ -11,7 +11,7 @@ from dramaturg.nodes.casting.people import people_in
 from dramaturg.nodes.dialogues.cast import likely_meant, listed, spelling
 from dramaturg.nodes.identity.drafting import chunks_of
 from dramaturg.nodes.text.splitter import plain, sections
-from dramaturg.stores.documents.forms import Document
+from dramaturg.stores.documents.forms import Document, Language
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.passages import StoredPassage
@@ -33,7 +33,7 @@ class Somebody(NamedTuple):
     """How often they are named."""
 
 
-def everybody(texts: Iterable[SourceText], language: str) -> list[Somebody]:
+def everybody(texts: Iterable[SourceText], language: Language) -> list[Somebody]:
     """Return who is in some texts, who says most first; who is nowhere said to speak comes by how often they are named.
 
     In prose they are found by names beside quotes, in other forms by who heads a line.
@@ -46,7 +46,7 @@ def everybody(texts: Iterable[SourceText], language: str) -> list[Somebody]:
     return sorted(found.values(), key=lambda one: (-one.lines, -one.mentions, one.name))
 
 
-def people_of(text: SourceText, language: str) -> list[Somebody]:
+def people_of(text: SourceText, language: Language) -> list[Somebody]:
     """Return who is in a text, in no order."""
     if text.form == "prose":
         return [

@@ -15,9 +15,14 @@ from typing_extensions import TypedDict
 
 from dramaturg.models.questions import write
 from dramaturg.nodes.run import RoleContext, open_run
-from dramaturg.workflows import riverbend
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.library_folder import Library
+from dramaturg.stores.texts.draft import CastDraft
+from dramaturg.stores.texts.reading import read_sent
+from dramaturg.workflows import cast, riverbend
 
 import node_facts
+from fakes import scripted
 from node_facts import Facts
 from nodes_page import PAGE, entries, entry, page, wired
 from roles import run_settings, small_role
@@ -125,7 +130,7 @@ async def test_the_page_has_all_that_a_simulation_does(tmp_path: Path, known: Se
 async def test_the_page_has_all_that_casting_does(tmp_path: Path, known: Seen) -> None:
     seen: Seen = {}
     role = Library(tmp_path).create("ada", RoleCard(name="Ada"))
-    CastDraft(role.root).add_texts([read_sent("lamp.md", '# The lamp\n\n"It burns," said Ada.\n'.encode())])
+    CastDraft(role.root).add_texts([read_sent("lamp.md", b'# The lamp\n\n"It burns," said Ada.\n')])
     graph = watched(cast.build(), seen)
     model = scripted('{"told": [{"sentence": 1, "kind": "who"}]}', '{"episodes": []}', '{"triples": []}', "{}")
     context = graph.context_schema(role="ada", library=str(tmp_path), chat_model=model)

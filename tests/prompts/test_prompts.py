@@ -18,7 +18,19 @@ KEY = re.compile(r'"(\w+)":')
 ALONE = re.compile(r"^\$(\w+)$", re.MULTILINE)
 FILES = sorted(f.name.removesuffix(".md") for f in files("dramaturg.prompts").iterdir() if f.name.endswith(".md"))
 NAMES = sorted({name.rpartition(".")[0] for name in FILES})
-DOCUMENTS = {"passage", "passages", "text", "notes", "memory", "memories", "events", "dialogue", "dialogues", "pair"}
+DOCUMENTS = {
+    "people",
+    "passage",
+    "passages",
+    "text",
+    "notes",
+    "memory",
+    "memories",
+    "events",
+    "dialogue",
+    "dialogues",
+    "pair",
+}
 CONVERSATION = {
     "pressed",
     "reference",
@@ -72,6 +84,7 @@ PLAIN = {
 }
 SOURCES = (
     "No paper's",
+    "Vishnubhotla et al. 2023",
     "AMADEUS",
     "RoleRAG",
     "Wang et al. 2023",

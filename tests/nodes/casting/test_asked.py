@@ -33,7 +33,11 @@ def answer(*pairs: tuple[int, int]) -> str:
 
 def test_the_answers_are_speakers_also_of_what_else_stands_in_the_paragraph() -> None:
     found = asked(scripted(answer((1, 2), (2, 1))))
-    assert [(one.speaker, one.how) for one in found.quotes][2:] == [("Brandt", "model"), ("Brandt", "model"), ("Mira", "model")]
+    assert [(one.speaker, one.how) for one in found.quotes][2:] == [
+        ("Brandt", "model"),
+        ("Brandt", "model"),
+        ("Mira", "model"),
+    ]
     assert (found.asked, found.found, found.failed) == (2, 2, [])
 
 

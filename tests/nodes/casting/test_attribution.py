@@ -40,7 +40,9 @@ def test_who_acts_in_the_paragraph_speaks() -> None:
 
 
 def test_a_pronoun_means_whom_it_may_mean_and_was_named_last() -> None:
-    text = "“Sit,” said Mr. Brandt to Mrs. Hale.\n\nMrs. Hale sat down.\n\n“I am cold,” she said.\n\n“So am I,” he said."
+    text = (
+        "“Sit,” said Mr. Brandt to Mrs. Hale.\n\nMrs. Hale sat down.\n\n“I am cold,” she said.\n\n“So am I,” he said."
+    )
     assert told(text)[1:] == [("Mrs. Hale", "pronoun"), ("Mr. Brandt", "pronoun")]
 
 
