@@ -25,7 +25,7 @@ class Cue(NamedTuple):
 
 _TIME = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?"
 _STAMP = re.compile(rf"(?:[-*>•–—]\s+)?(?:[\[(]\s*({_TIME})\s*[\])]|({_TIME}))?\s*(?:[-–—|]\s+)?")
-_LATER = re.compile(rf"\s*[\[(]?({_TIME})[\])]?\s*")
+_LATER = re.compile(rf"(\S[^:：\n]{{0,60}}?[*_]*)\s*[\[(]\s*({_TIME})\s*[\])]\s*(?=[*_]*[:：])")
 _TIMED = re.compile(rf"(\S.{{0,60}}?)(?:\s{{2,}}|\t|\s*[-–—|·]\s*|\s+(?=[\[(]))[\[(]?({_TIME})[\])]?")
 _BRACKETS = re.compile(r"\s*[\[(（［【]([^\])）］】]{0,200})[\])）］】]\s*,?\s*")
 _EXTENSIONS = re.compile(
@@ -38,6 +38,7 @@ _SMALL |= {"on", "the", "to", "und", "van", "von", "with", "y", "&"}
 _SHORT = {"capt", "col", "dr", "fr", "gen", "hon", "lt", "m", "maj", "messrs", "mlle", "mme", "mr", "mrs", "ms", "mt"}
 _SHORT |= {"no", "prof", "rev", "sgt", "sr", "st", "jr"}
 _NO_NAMES = """
+    the of and in on at with
     act added address advice aim answer appendix args article attention attributes author bcc caption categories category
     caution cc changed chapter city class copyright created critical credit date day debug definition deprecated
     description details diet difficulty duration edit email end error errors example examples except exercise explanation
@@ -120,8 +121,6 @@ def name_of(text: str) -> str:
             return ""
         if "." in word[:-1] and len(word) > 6 or (word.endswith(".") and len(word) > 6):
             return ""
-    if words[0].casefold() in _SMALL - {"the", "de", "von", "van", "di", "da", "al", "le", "la", "du", "del"} and len(words) == 1:
-        return ""
     no_case = not any(one.isupper() or one.islower() for one in name)
     return "" if no_case and len(name) > 14 else name
 
@@ -150,6 +149,8 @@ def _directed(text: str) -> tuple[str, str]:
 
 
 def _colon(line: str, followed: bool) -> Cue | None:
+    time = _LATER.match(line)
+    line = f"{time[1]}{line[time.end():]}" if time else line
     head, mark, rest = re.split(r"([:：])", line[:240], maxsplit=1) if re.search("[:：]", line[:240]) else ("", "", "")
     if not mark or rest.startswith("//") or (head[-1:].isdigit() and rest[:1].isdigit()):
         return None
@@ -159,13 +160,11 @@ def _colon(line: str, followed: bool) -> Cue | None:
             rest = rest.lstrip()
             rest = rest.removeprefix(emphasis) if not head.rstrip().endswith(emphasis) else rest
             break
-    time = _LATER.search(head) if head[-1:] in ")]" else None
-    head = head[: time.start()] if time and time.end() == len(head) else head
     before, directions = _directed(head)
     name, rest = name_of(before), rest.strip()
     if not name or not (rest or followed):
         return None
-    return Cue("colon", name, f"{directions} {rest}".strip(), time[1] if time else "")
+    return Cue("colon", name, f"{directions} {rest}".strip(), time[2] if time else "")
 
 
 def _capitals(line: str, followed: bool) -> Cue | None:

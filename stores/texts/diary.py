@@ -12,15 +12,19 @@ from dramaturg.stores.texts.form import Line, Scene, SourceText, Unreadable
 FEWEST = 3
 """Entries of what is surely a diary."""
 _FIRST_PERSON = re.compile(
-    r"\b(?:I|my|me|we|our|ich|mein\w*|mir|mich|wir|je|j['’]\w+|mon|ma|nous|yo|mi|me|io|mio|eu|meu|minha|ik|mijn|ja|moje|я|мне|jag|min)\b"
-    r"|我|俺|吾|私|僕|나는|나의|나도|내가|내\s|나를|우리|저는|제가",
-    re.IGNORECASE,
+    r"\bI\b|\b(?i:my|me|we|our|ich|mein\w*|mir|mich|wir|je|j['’]\w+|mon|ma|nous|yo|mi|me|io|mio|eu|meu|minha|ik|mijn|ja|moje|я|мне|jag|min)\b"
+    r"|我|俺|吾|私|僕|나는|나의|나도|내가|내\s|나를|우리|저는|제가"
 )
 _WRITERS = re.compile(r"^[\s#_*]*(\S.{0,40}?)['’]s? (?:journal|diary)\b", re.IGNORECASE | re.MULTILINE)
 _CHAT = re.compile(r"[\s\]),—–-]*(?:[ap]\.?m\.?[\s\]),—–-]*)?[^\s:][^:\n]{0,40}:\s", re.IGNORECASE)
 _EMPHASIS = re.compile(r"^([\s#>-]*)([_*]{1,3})([^_*\n]{1,80})\2")
 _YEAR_ABOVE = re.compile(r"#*\s*(?:.{0,30}?\b)?(1[0-9]{3}|20[0-9]{2})(?:年|년)?\W*$")
-_PLACE = re.compile(r"(?:(?:at|in|on board|aboard|near|à|en|in|auf|zu) )?[^\W\d_a-z][\w'’-]*(?:[ ,]+(?:(?:of|the|de|la|am|an) )*[^\W\d_a-z][\w'’-]*){0,4}|(?:at|on) (?:sea|home|board|the [\w ]{2,20})|[于於在@]\s*\S{1,12}|\S{1,12}에서")
+_SENTENCES = re.compile(r"[.!?。！？—–-]\s*\w.*[.!?。！？]|(?:\S+\s+){3}\S*[.!?]$|\S{5}[。！？]$")
+_CAPITAL = r"[^\W\d_a-z\u3040-\u9fff\uac00-\ud7af]"
+_PLACE = re.compile(
+    rf"(?:(?i:at|in|on board|aboard|near|à|en|auf|zu) (?:the )?)?{_CAPITAL}[\w'’-]*(?: (?:(?:of|the|de|la|am|an) )*{_CAPITAL}[\w'’-]*){{0,4}}"
+    r"|(?i:at|on) (?:sea|home|board|the [\w ]{2,20})|[于於在@]\s*\S{1,12}|\S{1,12}에서"
+)
 _NO_PLACE = re.compile(
     r"(?:early|late|later|same|before|after|morning|noon|afternoon|evening|night|midnight|midday|dawn|sun|sunny|rain|rainy|snow|cloud|cloudy"
     r"|clear|fair|fine|wind|windy|hot|cold|warm|fog|storm|overcast|continued|cont|day|dear|diary|entry|weather|a\.?m|p\.?m)\b",
@@ -81,10 +85,12 @@ def read_diary(name: str, text: str) -> SourceText:
     dates = dated((one.day for one in entries), year or (int(found[1]) if found else 0))
     scenes, empty = list[Scene](), 0
     for one, when in zip(entries, dates, strict=True):
-        body = "\n".join(one.lines).strip()
+        body, title = "\n".join(one.lines).strip(), one.title
+        if not body and one.day.day and not one.place and re.search(r"\w", one.day.rest):
+            body, title = one.day.rest.lstrip(" .,:;，。：—–-"), one.day.said  # a line for a day
         empty += bool(one.day.day) and not body
         if body:
-            scenes.append(Scene(one.title, (Line("", body, one.at, when=when),), one.place, when))
+            scenes.append(Scene(title, (Line("", body, one.at, when=when),), one.place, when))
     if not scenes:
         raise Unreadable('has no dated entries: begin each with its date, as "3 May 1897" or "2024-05-03"')
     missing = (f"{empty} dated {'entries have' if empty > 1 else 'entry has'} no text",) if empty else ()
@@ -123,17 +129,18 @@ def _entries(text: str) -> tuple[list[_Entry], list[str], int]:
 
 def _entry(day: Day, line: str, number: int, *, gap: bool, after: str) -> _Entry | None:
     """The entry that begins with a line; None where a date only happens to stand at its beginning."""
+    rest = day.rest.lstrip(" .,:;*_)]】」").rstrip("*_ ")
+    marked = line.lstrip().startswith("#")
+    if marked or not rest or (gap and not after.strip() and len(rest) <= 60 and not _SENTENCES.search(rest)):
+        title = line.strip().lstrip("#>*_ ").rstrip("#*_ ")
+        return _Entry(day, title, _place(day.rest), [], f"line {number}")
     rest = day.rest.strip()
-    headed = line.lstrip().startswith("#") or (len(rest) <= 60 and not re.search(r"[a-z]{2}[.!?]\s+\S", rest) and (gap or not rest) and not after.strip())
-    if headed or (not rest.strip(" .:*_—–-")):
-        title = re.sub(r"^[\s#>*_]+|[\s#*_]+$", "", line)
-        return _Entry(day, title, _place(rest), [], f"line {number}")
     boundary = re.match(r"[.,:;*_)\]】」\s]*(?:[—–]|--+|[.:*_)\]】」]|\s{2}|$)[\s*_]*", rest)
     east = re.match(r"[\s,，。.:：]+(?=[\u3040-\u9fff\uac00-\ud7af])", day.rest) or re.match(r"[，。：:]", day.rest)
     if not gap or not (boundary or east or re.match(r"[,;]\s*(?:[^\W\d_a-z]|.{1,40}(?:[—–]|--))", day.rest)):
         return None
     # "3 May. Bistritz.--Left Munich", "24 June, before morning.--Last night"
-    place = re.match(r"[\s.,:;]*([^.—–:\n]{1,40}?)[.,]?[_*]{0,2}(?:\s*[—–]|\s*--+|\.?[_*]+\s)[\s*_]*", rest)
+    place = re.match(r"[\s.,:;]*(\w[^.—–:\n]{0,39}?)[.,]?[_*]{0,2}(?:\s*[—–]|\s*--+|\.?[_*]+\s)[\s*_]*", rest)
     said = place[1].strip() if place else ""
     weather = re.match(r"[\s,，]*(\S{1,4})(?:\s+|[。，,]\s*)(?=\S)", day.rest) if east else None
     if place and said:
@@ -147,7 +154,7 @@ def _entry(day: Day, line: str, number: int, *, gap: bool, after: str) -> _Entry
 
 def _place(rest: str) -> str:
     """Where a heading says that it was written; nothing where it may as well be something else."""
-    for part in re.split(r"[.,;|—–:()]|--+|\s-\s", rest):
+    for part in re.split(r"[.,;|—–:()]|--+|\s-\s", rest[:80]):
         said = part.strip(" .*_#[]】」")
         if said and _PLACE.fullmatch(said) and not _NO_PLACE.match(said) and not day_of(said):
             return re.sub(r"^(?:[于於在@]\s*)|에서$", "", said)

@@ -20,12 +20,13 @@ _BEGIN = re.compile(r"\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*\n", 
 _END = re.compile(r"\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _TRANSITION = re.compile(r"(?:[A-Z][A-Z .'’-]{1,40}\bTO:|FADE (?:IN|OUT|TO BLACK)[.:]?|THE END[.]?)")
 _ENTERS = re.compile(
-    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain|tableau|the end|end of|finis)\b|.{1,16}(?:上|下)[。.]?$"
-    r"|[幕].{0,6}[落启啟]|.{1,20}(?:등장|퇴장)(?:한다)?\.?$|막이 ",
+    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain|tableau|the end|end of|finis)\b|.{1,16}[上下][。.]?[)）\]］】]?$"
+    r"|幕.{0,6}[落启啟]|.{1,20}(?:등장|퇴장)(?:한다)?\.?[)\]]?$|막이 ",
     re.IGNORECASE,
 )
 _OPEN, _CLOSED = "[(（［【", "])）］】"
-_PAGE = re.compile(r"\(?(?:MORE|CONTINUED)\)?:?(?:\s*\(\d+\))?|\d{1,4}\.?|={3,}")
+_PAGE = re.compile(r"\(?(?:MORE|CONTINUED)\)?:?(?:\s*\(\d+\))?")
+_NUMBER_OF_PAGE = re.compile(r"\s{30,}\d{1,4}\.?")
 
 
 def looks_like_script(name: str, text: str) -> bool:
@@ -91,6 +92,9 @@ class _Reading(NamedTuple):
                     speaker = ""
                 gap = True
                 continue
+            if self.screen and (_PAGE.fullmatch(line) or _NUMBER_OF_PAGE.fullmatch(raw)):
+                gap = gap or not speaker
+                continue
             following = lines[place + 1 : place + 4]
             found = None if self._is_seen(line) else self._cue(raw, gap=gap, following=following)
             head = self._heading(line, gap=gap) if not found else None
@@ -105,10 +109,8 @@ class _Reading(NamedTuple):
             elif not speaker or self._is_seen(line):
                 yield from _spoken(speaker, at, said, aside)
                 speaker = ""
-                if not _PAGE.fullmatch(line):
+                if not (self.fountain and set(line) == {"="}):
                     yield Direction(_plain(line.lstrip("!~") if self.fountain else line))
-            elif _PAGE.fullmatch(line):
-                pass
             elif not self.screen and (_ENTERS.match(line) or (gap and line.lstrip("_*")[:1] in tuple(_OPEN))):
                 aside.append(line)
             elif aside and aside[-1].lstrip("_*")[:1] in tuple(_OPEN) and not _closes(aside[-1]):
@@ -172,7 +174,7 @@ def _joined(said: Sequence[str]) -> str:
     """Verses stay lines; lines that only the width of a page ended are joined."""
     text = said[0]
     for before, line in zip(said, said[1:], strict=False):
-        wrapped = len(before) > 54 or line[0].islower() or before[0] in _OPEN
+        wrapped = len(before) > 54 or line[0].islower() or (before[0] in _OPEN and before[-1] in _CLOSED)
         wide = re.match(r"[\u3000-\u9fff\uff00-\uffef]", line) and re.search(r"[\u3000-\u9fff\uff00-\uffef]$", before)
         text += ("" if wide else " " if wrapped else "\n") + line
     return text
@@ -191,7 +193,7 @@ def _plain(text: str) -> str:
     """Without marks of emphasis, and with directions in round brackets."""
     text = re.sub(r"\*{1,3}(?=\S)([^*]+)\*{1,3}", r"\1", text)
     text = re.sub(r"(?<!\w)_+([^_]+)_+(?!\w)", r"\1", text)
-    text = re.sub(r"\[+([^\[\]]*)\]+", lambda found: f"({found[1].strip(' _').replace('_.', '.')})", text)
+    text = re.sub(r"\[([^\[\]]*)\]", lambda found: f"({found[1].strip(' _').replace('_.', '.')})", text)
     return text.replace("\\*", "*")
 
 
@@ -214,14 +216,12 @@ def _roles(lines: Sequence[str]) -> set[str]:
 def _without_notes(text: str) -> tuple[str, int]:
     """Fountain without its notes and boneyards; lines keep their numbers."""
     kept, at, notes = list[str](), 0, 0
+    last = {"[[": text.rfind("]]"), "/*": text.rfind("*/")}
     for found in re.finditer(r"\[\[|/\*", text):
-        if found.start() < at:
-            continue
-        end = text.find("]]" if found[0] == "[[" else "*/", found.end())
-        if end < 0:
-            continue
-        kept += [text[at : found.start()], "\n" * text.count("\n", found.start(), end)]
-        at, notes = end + 2, notes + 1
+        if at <= found.start() <= last[found[0]] - 2:
+            end = text.find("]]" if found[0] == "[[" else "*/", found.end())
+            kept += [text[at : found.start()], "\n" * text.count("\n", found.start(), end)]
+            at, notes = end + 2, notes + 1
     return "".join([*kept, text[at:]]), notes
 
 

@@ -25,7 +25,7 @@ _HOUR = re.compile(
     r"|SAME(?: TIME)?|MOMENTS? LATER)\b.*$"
 )
 _WHERE = re.compile(r"(?:地点|地點|장소|place|setting|location)\s*[:：]\s*(\S.*)", re.IGNORECASE)
-_FIRST_SENTENCE = re.compile(r"(?![\[(（_]*(?:enter|re-enter|flourish|alarum)\b)[\[(（_]*([^\n.。\])）]{3,120})[.。]", re.IGNORECASE)
+_FIRST_SENTENCE = re.compile(r"(?![\[(（_]*(?:enter|re-enter|flourish|alarum)\b)[\[(（_]*([^\n\])）]{3,100}$|[^\n.。\])）]{3,120}(?=[.。]))", re.IGNORECASE)
 _TO = re.compile(
     r"\bto (?P<en>(?:the |his |her )?[^\W\d_][\w'’. -]{0,39})|^[^对對向]{0,6}[对對向](?P<zh>[^\s说說道着地，,。]{1,12})"
     r"|(?P<ko>[^\s,]{1,12}?)(?:에게|한테|께)(?!\w)",
