@@ -1,4 +1,4 @@
-"""Which lines of a script say who speaks, and by which of the forms that people write: `HAMLET.`, `Hamlet: …`, `HAMLET`."""
+"""Which lines of a script say who speaks, and in which form: `HAMLET.`, `Hamlet: …`, `HAMLET`, `Hamlet  00:01`."""
 
 import re
 from collections import Counter
@@ -23,43 +23,61 @@ class Cue(NamedTuple):
     time: str = ""
 
 
+def _words(text: str) -> list[str]:
+    return [one.replace("_", " ") for one in text.split()]
+
+
 _TIME = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?"
 _STAMP = re.compile(rf"(?:[-*>•–—]\s+)?(?:[\[(]\s*({_TIME})\s*[\])]|({_TIME}))?\s*(?:[-–—|]\s+)?")
 _LATER = re.compile(rf"(\S[^:：\n]{{0,60}}?[*_]*)\s*[\[(]\s*({_TIME})\s*[\])]\s*(?=[*_]*[:：])")
 _TIMED = re.compile(rf"(\S.{{0,60}}?)(?:\s{{2,}}|\t|\s*[-–—|·]\s*|\s+(?=[\[(]))[\[(]?({_TIME})[\])]?")
-_BRACKETS = re.compile(r"\s*[\[(（［【]([^\])）］】]{0,200})[\])）］】]\s*,?\s*")
+_BRACKETS = re.compile(r"[\[(（［【]([^\])）］】]{0,200})[\])）］】]")
 _EXTENSIONS = re.compile(
     r"(?:v\.?\s*o\.?|o\.?\s*s\.?|o\.?\s*c\.?|n\.?\s*v\.?|voice[ -]?over|off|off[ -]?screen|off[ -]?camera|on[ -]?screen"
     r"|pre-?lap|filtered|subtitled?|cont(?:inuing|inued|[’'`.]?\s*d)?[.’']?|more|续|續|画外音|畫外音|旁白|계속)",
     re.IGNORECASE,
 )
-_SMALL = {"a", "al", "and", "at", "bin", "da", "de", "del", "der", "di", "du", "e", "et", "from", "in", "la", "le", "of"}
-_SMALL |= {"on", "the", "to", "und", "van", "von", "with", "y", "&"}
-_SHORT = {"capt", "col", "dr", "fr", "gen", "hon", "lt", "m", "maj", "messrs", "mlle", "mme", "mr", "mrs", "ms", "mt"}
-_SHORT |= {"no", "prof", "rev", "sgt", "sr", "st", "jr"}
-_NO_NAMES = """
-    the of and in on at with
-    act added address advice aim answer appendix args article attention attributes author bcc caption categories category
-    caution cc changed chapter city class copyright created critical credit date day debug definition deprecated
-    description details diet difficulty duration edit email end error errors example examples except exercise explanation
-    fatal figure file fix fixed for format from goal header hint id image important info ingredients input instructions
-    issue item keywords language legal lesson level link list location merge message method mood name note notes notice
-    number object option optional output page params parameters part password phone place plot point ps price priority
-    problem publisher purpose question raises reason recipe re references related removed reply requirements result return
-    returns role rule scene section security see sent serves service servings setting size solution source stage start
-    state status step steps story subject success summary synopsis table tags task temperature text theme time tip tips
-    title to todo topic total trace translator type types unit unreleased update updated url usage user value version
-    view volume warn warning weather web website week weight yields yield
-    the_end the_curtain curtain fade_in fade_out cut_to exit exeunt contents dramatis_personae persons characters cast
-    cast_of_characters end_credits credits continued intermission blackout black_out tableau finis fin omitted
-    日期 时间 時間 地点 地點 天气 天氣 标题 標題 作者 注 备注 備註 注意 说明 說明 提示 来源 來源 人物 登场人物 登場人物 场景 場景 布景 时 景
-    날짜 시간 장소 날씨 제목 저자 참고 주의 설명 출처 등장인물 때 곳 무대
-""".split()
-_NO_NAME = {one.replace("_", " ") for one in _NO_NAMES}
+_NEVER = re.compile(r"[!?,;\"“”«»=<>{}|/\\@\[\]_*。，、！？；…~^+$%()（）「」『』]")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)\b", re.IGNORECASE)
 _ROMAN = re.compile(r"[IVXLCDM]+|[A-Z]")
-_WORDS_OF_PROSE = {"ah", "alas", "amen", "but", "come", "good", "he", "hello", "hush", "i", "indeed", "it", "never", "no"}
-_WORDS_OF_PROSE |= {"nothing", "now", "o", "oh", "she", "so", "stop", "sure", "thanks", "then", "there", "they", "this"}
-_WORDS_OF_PROSE |= {"true", "wait", "we", "well", "what", "why", "yes", "you", "etc", "right", "okay", "ok", "mr", "mrs", "dr"}
+_SMALL = set(_words("a al and at bin da de del der di du e et from in la le of on the to und van von with y &"))
+_SHORT = set(_words("capt col dr fr gen hon lt m maj messrs mlle mme mr mrs ms mt no prof rev sgt sr st jr"))
+"""Words whose full stop ends no name: "MRS. LINDE. I am here."."""
+_NO_FIRST_WORD = set(
+    _words("""
+    act appendix article aside chapter curtain day enter example exercise exit exeunt figure lesson page part re-enter
+    rule scene section step table to volume week
+    """)
+)
+_NO_NAME = set(
+    _words("""
+    added address advice aim and answer args at attention attributes author bcc caption cast
+    cast_of_characters categories category caution cc changed characters city class contents continued
+    copyright created credit credits critical cut_to date debug definition deprecated description details
+    diet difficulty dramatis_personae duration edit email end end_credits error errors examples except
+    explanation fade_in fade_out fatal file finis fix fixed for format from goal header hint id image
+    important in info ingredients input instructions intermission issue item keywords kind language legal
+    level link list location merge message metadata method mood name note notes notice number object of on
+    option optional options output params parameters password persons phone place plot point price priority
+    problem ps publisher purpose question raises reason recipe re reference references related removed reply
+    requirements result return returns role security see_also sent serves service servings setting size
+    solution source spec stage start state status steps story subject success summary synopsis tableau tags
+    task temperature text the the_curtain the_end theme time tip tips title todo topic total trace
+    translator type types unit unreleased update updated url usage user value version view warn warning
+    weather web website weight with yield yields
+    日期 时间 時間 地点 地點 天气 天氣 标题 標題 作者 注 备注 備註
+    注意 说明 說明 提示 来源 來源 人物 登场人物 登場人物 场景 場景 布景 时 景
+    날짜 시간 장소 날씨 제목 저자 참고 주의 설명 출처 등장인물 때 곳 무대
+    """)
+)
+"""What heads lines of recipes, letters, records, logs and documentation, and is nobody."""
+_NO_NAMED = _SHORT | set(
+    _words("""
+    ah alas amen but come etc good he hello hush i indeed it never no nothing now o oh ok okay right she so
+    stop sure thanks then there they this true wait we well what why yes you
+    """)
+)
+"""What sentences of one word are, too: "Yes. He is."."""
 
 
 def cue(line: str, *, followed: bool) -> Cue | None:
@@ -104,29 +122,21 @@ def form_of(lines: Sequence[str]) -> CueForm | None:
 
 def name_of(text: str) -> str:
     """Return a name as it is, or nothing if no name looks like this."""
-    name = " ".join(text.strip("*_ \t\u3000").split())
+    name = " ".join(text[:80].strip("*_ \t\u3000").split())
     words = name.split()
     plain = name.rstrip(" .0123456789#").casefold()
-    if not 0 < len(name) <= 40 or len(words) > 6 or plain in _NO_NAME or words[0].casefold() in _FIRST_OF_NONE:
+    if not 0 < len(name) <= 40 or len(words) > 6 or _NEVER.search(name) or not any(map(str.isalpha, name)):
         return ""
-    if re.search(r"[!?,;\"“”«»=<>{}|/\\@\[\]_*。，、！？；…~^+$%()（）「」『』]", name) or not re.search(r"[^\W\d_]", name):
+    if plain in _NO_NAME or words[0].casefold() in _NO_FIRST_WORD or (name[0].isdigit() and not _ORDINAL.match(name)):
         return ""
-    if name[0].isdigit() and not re.match(r"\d+(?:st|nd|rd|th)\b", name, re.IGNORECASE):
+    if (len(name) > 14 and name.upper() == name.lower()) or any("." in word and len(word) > 6 for word in words):
         return ""
-    for word in words:
-        if not word[0].isalnum() and word not in _SMALL and word[0] not in "'’#(":
-            return ""
-        letter = re.search(r"[^\W\d_]", word)
-        if letter and letter[0].islower() and word.casefold() not in _SMALL and not word[0].isdigit():
-            return ""
-        if "." in word[:-1] and len(word) > 6 or (word.endswith(".") and len(word) > 6):
-            return ""
-    no_case = not any(one.isupper() or one.islower() for one in name)
-    return "" if no_case and len(name) > 14 else name
+    return name if all(word in _SMALL or _begins_high(word) for word in words) else ""
 
 
-_FIRST_OF_NONE = {"enter", "re-enter", "reenter", "exit", "exeunt", "to", "aside", "curtain", "act", "chapter", "scene", "section", "article", "part", "step", "figure", "table", "lesson", "exercise"}
-_FIRST_OF_NONE |= {"page", "rule", "volume", "appendix", "example", "day", "week"}
+def _begins_high(word: str) -> bool:
+    first = word.lstrip("'’#")[:1]
+    return first.isalnum() and not first.islower()
 
 
 def _often(names: Counter[str]) -> int:
@@ -135,14 +145,14 @@ def _often(names: Counter[str]) -> int:
 
 def _sentences(said: Iterable[str]) -> bool:
     """Whether people talk: their sentences end, or have some words; records of data have neither."""
-    rests = [re.sub(r"[\s)\]*_\"”’']+$", "", one) for one in said]
+    rests = [one.rstrip(" \t)]*_\"”’'」』") for one in said]
     ends = sum(one.endswith((".", "!", "?", "…", "。", "！", "？", "—", "-")) or len(one.split()) > 5 for one in rests)
     return not rests or ends * 2 >= len(rests)
 
 
 def _directed(text: str) -> tuple[str, str]:
     """A name without what stands in brackets after it, and that, without `V.O.` and the like."""
-    name, _, _ = re.split(r"([\[(（［【])", text, maxsplit=1) if re.search(r"[\[(（［【]", text) else (text, "", "")
+    name = re.split(r"[\[(（［【]", text, maxsplit=1)[0]
     inner = [one.strip(" _*") for one in _BRACKETS.findall(text[len(name) :])]
     kept = [f"({one.rstrip('.')})" for one in inner if one and not _EXTENSIONS.fullmatch(one)]
     return name, " ".join(kept)
@@ -150,11 +160,13 @@ def _directed(text: str) -> tuple[str, str]:
 
 def _colon(line: str, followed: bool) -> Cue | None:
     time = _LATER.match(line)
-    line = f"{time[1]}{line[time.end():]}" if time else line
-    head, mark, rest = re.split(r"([:：])", line[:240], maxsplit=1) if re.search("[:：]", line[:240]) else ("", "", "")
-    if not mark or rest.startswith("//") or (head[-1:].isdigit() and rest[:1].isdigit()):
+    line = f"{time[1]}{line[time.end() :]}" if time else line
+    mark = re.search("[:：]", line[:240])
+    if not mark:
         return None
-    rest = line[len(head) + 1 :]
+    head, rest = line[: mark.start()], line[mark.end() :]
+    if rest.startswith("//") or (head[-1:].isdigit() and rest[:1].isdigit()):  # an address, an hour
+        return None
     for emphasis in ("**", "__", "*", "_"):
         if head.lstrip().startswith(emphasis):
             rest = rest.lstrip()
@@ -192,15 +204,20 @@ def _capitals(line: str, followed: bool) -> Cue | None:
 
 
 def _shouted(text: str) -> str:
+    """A name in capitals, but for the little words within it: "MARK and McBRIDE"."""
     name = name_of(text)
-    lower = sum(one.islower() for one in re.sub(r"\b(?:Mc|Mac|1st|2nd|3rd|\dth|and|of|the|de|von)\b|(?<=Mc)", "", name))
-    return name if name and lower <= name.count("Mc") and name.upper() != name.lower() and not _ROMAN.fullmatch(name) else ""
+    plain = re.sub(r"\b(?:and|of|the|de|von|\d+(?:st|nd|rd|th))\b|(?<=\bM)a?c(?=[A-Z])", "", name)
+    return name if plain.isupper() and not _ROMAN.fullmatch(name) else ""
 
 
 def _named(line: str) -> Cue | None:
     """`Algernon. Did you hear …`, which only many others like it make sure."""
-    found = re.match(r"[_*]{0,2}((?:[^\W\d_][\w'’-]{1,15}\.? ?){1,3}?)[_*]{0,2}\s*((?:[\[(][^\])]{0,120}[\])])?)\s*\.[_*]{0,2}\s+(\S.*)", line)
-    if not found or found[1].casefold().rstrip(".") in _WORDS_OF_PROSE | _SHORT:
+    found = re.match(
+        r"[_*]{0,2}((?:[^\W\d_][\w'’-]{1,15}\.? ?){1,3}?)[_*]{0,2} ?((?:[\[(][^\])]{0,120}[\])])?) ?"
+        r"\.[_*]{0,2}\s+(\S.*)",
+        line,
+    )
+    if not found or found[1].casefold().rstrip(".") in _NO_NAMED:
         return None
     name = name_of(found[1])
     return Cue("named", name, f"{_directed(found[2])[1]} {found[3]}".strip()) if name else None

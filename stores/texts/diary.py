@@ -12,7 +12,8 @@ from dramaturg.stores.texts.form import Line, Scene, SourceText, Unreadable
 FEWEST = 3
 """Entries of what is surely a diary."""
 _FIRST_PERSON = re.compile(
-    r"\bI\b|\b(?i:my|me|we|our|ich|mein\w*|mir|mich|wir|je|j['’]\w+|mon|ma|nous|yo|mi|me|io|mio|eu|meu|minha|ik|mijn|ja|moje|я|мне|jag|min)\b"
+    r"\bI\b|\b(?i:my|me|we|our|ich|mein\w*|mir|mich|wir|je|j['’]\w+|mon|ma|nous"
+    r"|yo|mi|io|mio|eu|meu|minha|ik|mijn|ja|moje|я|мне|jag|min)\b"
     r"|我|俺|吾|私|僕|나는|나의|나도|내가|내\s|나를|우리|저는|제가"
 )
 _WRITERS = re.compile(r"^[\s#_*]*(\S.{0,40}?)['’]s? (?:journal|diary)\b", re.IGNORECASE | re.MULTILINE)
@@ -22,7 +23,8 @@ _YEAR_ABOVE = re.compile(r"#*\s*(?:.{0,30}?\b)?(1[0-9]{3}|20[0-9]{2})(?:年|년)
 _SENTENCES = re.compile(r"[.!?。！？—–-]\s*\w.*[.!?。！？]|(?:\S+\s+){3}\S*[.!?]$|\S{5}[。！？]$")
 _CAPITAL = r"[^\W\d_a-z\u3040-\u9fff\uac00-\ud7af]"
 _PLACE = re.compile(
-    rf"(?:(?i:at|in|on board|aboard|near|à|en|auf|zu) (?:the )?)?{_CAPITAL}[\w'’-]*(?: (?:(?:of|the|de|la|am|an) )*{_CAPITAL}[\w'’-]*){{0,4}}"
+    rf"(?:(?i:at|in|on board|aboard|near|à|en|auf|zu) (?:the )?)?{_CAPITAL}[\w'’-]*"
+    rf"(?: (?:(?:of|the|de|la|am|an) )*{_CAPITAL}[\w'’-]*){{0,4}}"
     r"|(?i:at|on) (?:sea|home|board|the [\w ]{2,20})|[于於在@]\s*\S{1,12}|\S{1,12}에서"
 )
 _NO_PLACE = re.compile(
@@ -142,7 +144,7 @@ def _entry(day: Day, line: str, number: int, *, gap: bool, after: str) -> _Entry
     # "3 May. Bistritz.--Left Munich", "24 June, before morning.--Last night"
     place = re.match(r"[\s.,:;]*(\w[^.—–:\n]{0,39}?)[.,]?[_*]{0,2}(?:\s*[—–]|\s*--+|\.?[_*]+\s)[\s*_]*", rest)
     said = place[1].strip() if place else ""
-    weather = re.match(r"[\s,，]*(\S{1,4})(?:\s+|[。，,]\s*)(?=\S)", day.rest) if east else None
+    weather = re.match(r"[\s,，]*([^\s.。,，]{1,4})(?:\s+|[.。，,]\s*)(?=\S)", day.rest) if east else None
     if place and said:
         title, body = f"{day.said}. {said}", rest[place.end() :]
     elif weather and re.fullmatch(r"[晴阴陰雨雪云雲多小大转轉风風맑음흐림비눈갬]+", weather[1]):
@@ -187,8 +189,9 @@ def _day_one_scenes(entries: list[Any]) -> Iterator[Scene]:
         day, body = day_of(one["creationDate"]), one.get("text")
         if not day or not isinstance(body, str) or not body.strip():
             continue
-        where = one.get("location") if isinstance(one.get("location"), dict) else {}
-        place = next((where[key] for key in ("placeName", "localityName") if isinstance(where.get(key), str)), "")
+        where = one.get("location")
+        named = [where.get(key) for key in ("placeName", "localityName")] if isinstance(where, dict) else []
+        place = next((one for one in named if isinstance(one, str)), "")
         plain = re.sub(r"!\[[^\]]*\]\(dayone-moment:[^)]*\)", "", body).replace("\\.", ".").strip()
         if plain:
             yield Scene(day.iso(), (Line("", plain, f"entry {number}", when=day.iso()),), place, day.iso())

@@ -7,12 +7,13 @@ boneyards, dual dialogue, lyrics and sections.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from dramaturg.stores.texts.cues import Cue, CueForm, cue, form_of, name_of
 from dramaturg.stores.texts.final_draft import is_final_draft, read_final_draft
 from dramaturg.stores.texts.form import SourceText, Unreadable
-from dramaturg.stores.texts.staging import ACT, Direction, Heading, Piece, Speech, heading, parted, slugline, staged
+from dramaturg.stores.texts.staging import Direction, Heading, Piece, Speech, heading, parted, slugline, staged
 from dramaturg.stores.texts.subtitles import is_subtitles, read_subtitles
 
 _FOUNTAIN = (".fountain", ".spmd")
@@ -20,7 +21,9 @@ _BEGIN = re.compile(r"\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*\n", 
 _END = re.compile(r"\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _TRANSITION = re.compile(r"(?:[A-Z][A-Z .'’-]{1,40}\bTO:|FADE (?:IN|OUT|TO BLACK)[.:]?|THE END[.]?)")
 _ENTERS = re.compile(
-    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain|tableau|the end|end of|finis)\b|.{1,16}[上下][。.]?[)）\]］】]?$"
+    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain"
+    r"|tableau|the end|end of|finis)\b"
+    r"|.{1,16}[上下][。.]?[)）\]］】]?$"
     r"|幕.{0,6}[落启啟]|.{1,20}(?:등장|퇴장)(?:한다)?\.?[)\]]?$|막이 ",
     re.IGNORECASE,
 )
@@ -80,46 +83,35 @@ class _Reading(NamedTuple):
 
     def pieces(self, lines: Sequence[tuple[int, str]]) -> Iterator[Piece]:
         """Go over a script, a heading, a speech or a direction at a time."""
-        speaker, at, said, aside = "", "", list[str](), list[str]()
-        gap = True  # before the first line, too
+        speech, gap = _Spoken(), True  # a gap: above the first line, too
         for place, (number, raw) in enumerate(lines):
             line = raw.strip()
-            if not line:
-                if self.fountain and raw == "  " and said:
-                    continue
-                if self.screen and (not self.loose or any(one[0] not in _OPEN for one in said)):
-                    yield from _spoken(speaker, at, said, aside)
-                    speaker = ""
-                gap = True
+            if self._is_nothing(raw, line):
+                if not line and self.screen and not (self.fountain and raw and speech.said):
+                    yield from speech.ended(unless_begun=self.loose)
+                gap = gap or not line or not speech.speaker
                 continue
-            if self.screen and (_PAGE.fullmatch(line) or _NUMBER_OF_PAGE.fullmatch(raw)):
-                gap = gap or not speaker
-                continue
-            following = lines[place + 1 : place + 4]
-            found = None if self._is_seen(line) else self._cue(raw, gap=gap, following=following)
-            head = self._heading(line, gap=gap) if not found else None
-            if found or head:
-                yield from _spoken(speaker, at, said, aside)
-                speaker = ""
+            seen = self._is_seen(line)
+            found = None if seen else self._cue(raw, gap=gap, following=lines[place + 1 : place + 4])
+            head = None if seen or found else self._heading(line, gap=gap)
+            if seen or found or head or not speech.speaker:
+                yield from speech.ended()
             if found:
-                speaker, at = found.name, found.time or f"line {number}"
-                said += [found.rest] if found.rest else []
+                speech = _Spoken(found.name, found.time or f"line {number}", [found.rest] if found.rest else [])
             elif head:
                 yield from parted(head)
-            elif not speaker or self._is_seen(line):
-                yield from _spoken(speaker, at, said, aside)
-                speaker = ""
-                if not (self.fountain and set(line) == {"="}):
-                    yield Direction(_plain(line.lstrip("!~") if self.fountain else line))
-            elif not self.screen and (_ENTERS.match(line) or (gap and line.lstrip("_*")[:1] in tuple(_OPEN))):
-                aside.append(line)
-            elif aside and aside[-1].lstrip("_*")[:1] in tuple(_OPEN) and not _closes(aside[-1]):
-                aside[-1] += f" {line}"
-            else:
-                said += [_bracketed(one) for one in aside] + [line.lstrip("~").strip() if self.fountain else line]
-                aside.clear()
+            elif speech.speaker:
+                speech.go_on(
+                    line.lstrip("~") if self.fountain else line, gap=gap and not self.screen, play=not self.screen
+                )
+            elif not (self.fountain and set(line) == {"="}):
+                yield Direction(_plain(line.lstrip("!~") if self.fountain else line))
             gap = False
-        yield from _spoken(speaker, at, said, aside)
+        yield from speech.ended()
+
+    def _is_nothing(self, raw: str, line: str) -> bool:
+        """Whether a line is blank, or has what only a printed page needs."""
+        return not line or (self.screen and bool(_PAGE.fullmatch(line) or _NUMBER_OF_PAGE.fullmatch(raw)))
 
     def _is_seen(self, line: str) -> bool:
         return self.screen and bool(_TRANSITION.fullmatch(line) or (self.fountain and line[0] in "!>="))
@@ -133,21 +125,47 @@ class _Reading(NamedTuple):
 
     def _cue(self, raw: str, *, gap: bool, following: Sequence[tuple[int, str]]) -> Cue | None:
         line = raw.strip()
-        after = next((one for _, one in following if one.strip()), "") if self.loose else ""
-        followed = bool((after or (following[0][1] if following else "")).strip())
-        if self.fountain:
-            return _forced(line, followed=followed) or (self._named(line, followed) if gap and raw[-2:] != "  " else None)
-        if self.screen and self.form == "alone" and not gap:
+        below = next((one for _, one in following if one.strip() or not self.loose), "")
+        followed = bool(below.strip())
+        if self.fountain and (forced := _forced(line, followed=followed)):
+            return forced
+        if self.screen and self.form == "alone" and (not gap or (self.fountain and raw.endswith("  "))):
             return None
         if self.form == "alone" and followed and line in self.roles:
             return Cue("alone", line, "")
-        return self._named(line, followed)
-
-    def _named(self, line: str, followed: bool) -> Cue | None:
         found = cue(line, followed=followed)
         if not found or found.form != self.form or heading(line):
             return None
         return found if self.form != "named" or found.name in self.roles else None
+
+
+class _Spoken:
+    """What one is saying, line by line."""
+
+    def __init__(self, speaker: str = "", at: str = "", said: list[str] | None = None) -> None:
+        self.speaker, self.at, self.said = speaker, at, said or []
+        self._aside = list[str]()
+        """What is seen meanwhile: within the speech if it goes on after it."""
+
+    def go_on(self, line: str, *, gap: bool, play: bool) -> None:
+        """Take a line; in a play it may be a direction. `gap`: a blank line is above it."""
+        bracket = line.lstrip("_*")[:1]
+        if play and (_ENTERS.match(line) or (gap and bracket and bracket in _OPEN)):
+            self._aside.append(line)
+        elif self._aside and self._aside[-1].lstrip("_*")[0] in _OPEN and not set(self._aside[-1]) & set(_CLOSED):
+            self._aside[-1] += f" {line}"
+        else:
+            self.said += [*map(_bracketed, self._aside), line.strip()]
+            self._aside.clear()
+
+    def ended(self, *, unless_begun: bool = False) -> Iterator[Piece]:
+        """Go over what was said and then seen; a name alone is kept `unless_begun` for the words below a blank line."""
+        if not self.speaker or (unless_begun and all(one[0] in _OPEN for one in self.said)):
+            return
+        yield Speech(self.speaker, _plain(_joined(self.said)), self.at) if self.said else Direction(self.speaker)
+        yield from (Direction(_plain(one)) for one in self._aside)
+        self.speaker, self.said = "", []
+        self._aside.clear()
 
 
 def _forced(line: str, *, followed: bool) -> Cue | None:
@@ -159,21 +177,10 @@ def _forced(line: str, *, followed: bool) -> Cue | None:
     return Cue("alone", name.strip(), inner.rest if inner else "")
 
 
-def _spoken(speaker: str, at: str, said: list[str], aside: list[str]) -> Iterator[Piece]:
-    """What one has said, and what was seen after it; both lists are empty then."""
-    if speaker and said:
-        yield Speech(speaker, _plain(_joined(said)), at)
-    elif speaker:
-        yield Direction(speaker)
-    yield from (Direction(_plain(one)) for one in aside)
-    said.clear()
-    aside.clear()
-
-
 def _joined(said: Sequence[str]) -> str:
     """Verses stay lines; lines that only the width of a page ended are joined."""
     text = said[0]
-    for before, line in zip(said, said[1:], strict=False):
+    for before, line in pairwise(said):
         wrapped = len(before) > 54 or line[0].islower() or (before[0] in _OPEN and before[-1] in _CLOSED)
         wide = re.match(r"[\u3000-\u9fff\uff00-\uffef]", line) and re.search(r"[\u3000-\u9fff\uff00-\uffef]$", before)
         text += ("" if wide else " " if wrapped else "\n") + line
@@ -185,10 +192,6 @@ def _bracketed(direction: str) -> str:
     return f"({inner})"
 
 
-def _closes(direction: str) -> bool:
-    return any(one in _CLOSED for one in direction)
-
-
 def _plain(text: str) -> str:
     """Without marks of emphasis, and with directions in round brackets."""
     text = re.sub(r"\*{1,3}(?=\S)([^*]+)\*{1,3}", r"\1", text)
@@ -198,18 +201,24 @@ def _plain(text: str) -> str:
 
 
 def _often_named(lines: Sequence[str]) -> set[str]:
-    """Who is named in small letters before some lines, and not only below headings as places are: "Verona. A street."."""
+    """Who is named in small letters before some lines; places are below headings only: "Verona. A street."."""
     filled = [line for line in lines if line.strip()]
-    named = [(found.name, bool(heading(before))) for before, line in zip(["", *filled], filled, strict=False) if (found := cue(line, followed=True)) and found.form == "named"]
+    named = [
+        (found.name, bool(heading(before)))
+        for before, line in zip(["", *filled], filled, strict=False)
+        if (found := cue(line, followed=True)) and found.form == "named"
+    ]
     count, below = Counter(name for name, _ in named), Counter(name for name, under in named if under)
     return {name for name, often in count.items() if often > 2 and below[name] < often}
 
 
 def _roles(lines: Sequence[str]) -> set[str]:
     """Names in small letters that stand alone above others' lines, often enough to be no verses."""
-    pairs = zip(lines, lines[1:], strict=False)
+    pairs = pairwise(lines)
     alone = (line.strip() for line, after in pairs if after.strip() and len(line) < 30)
-    found = Counter(one for one in alone if re.fullmatch(r"(?:[^\W\d_a-z][\w'’-]*)(?: (?:of |the )?[^\W\d_a-z][\w'’-]*){0,3}", one))
+    found = Counter(
+        one for one in alone if re.fullmatch(r"(?:[^\W\d_a-z][\w'’-]*)(?: (?:of |the )?[^\W\d_a-z][\w'’-]*){0,3}", one)
+    )
     return {one for one, count in found.items() if count > 1 and name_of(one) and not heading(one)}
 
 

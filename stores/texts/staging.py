@@ -6,16 +6,23 @@ from typing import NamedTuple, TypeAlias
 
 from dramaturg.stores.texts.form import Line, Scene, SourceText
 
-_NUMBER = r"(?:[ivxlc]+|\d+|one|two|three|four|five|six|seven|eight|nine|ten|the (?:first|second|third|fourth|fifth|last))"
+_NUMBER = (
+    r"(?:[ivxlc]+|\d+|one|two|three|four|five|six|seven|eight|nine|ten|the (?:first|second|third|fourth|fifth|last))"
+)
 _ORDINAL = r"(?:first|second|third|fourth|fifth|sixth|seventh|last)"
-_ACT = rf"(?:act\s+{_NUMBER}\b|(?:the\s+)?{_ORDINAL}\s+act(?=\s*[.:—–]|\s*$)|第\s*[\d一二三四五六七八九十百]+\s*幕|제?\s*\d+\s*막(?!\w))"
+_ACT = (
+    rf"(?:act\s+{_NUMBER}\b|(?:the\s+)?{_ORDINAL}\s+act(?=\s*[.:—–]|\s*$)"
+    r"|第\s*[\d一二三四五六七八九十百]+\s*幕|제?\s*\d+\s*막(?!\w))"
+)
 _SCENE = (
     rf"(?:scene\s+{_NUMBER}\b|scene(?=\s*[.:—–-]|$)|(?:the\s+)?{_ORDINAL}\s+scene(?=\s*[.:—–]|\s*$)"
     r"|第\s*[\d一二三四五六七八九十百]+\s*[场場景]|제?\s*\d+\s*[장경](?!\w)|(?:s#|씬)\s*\d+)"
 )
 _APART = ("prologue", "epilogue", "induction", "序幕", "尾声", "尾聲", "프롤로그", "에필로그")
 _APART_ALONE = re.compile(rf"(?:{'|'.join(_APART)})[.:]?", re.IGNORECASE)
-_DIVISION = re.compile(rf"(?:(?P<act>{_ACT})[\s.,:;—–-]*)?(?:(?P<scene>{_SCENE})[\s.,:;—–-]*)?(?P<place>.*)", re.IGNORECASE)
+_DIVISION = re.compile(
+    rf"(?:(?P<act>{_ACT})[\s.,:;—–-]*)?(?:(?P<scene>{_SCENE})[\s.,:;—–-]*)?(?P<place>.*)", re.IGNORECASE
+)
 _SLUG = re.compile(r"(?:INT|EXT|EST|INT\.?\s*/\s*EXT|EXT\.?\s*/\s*INT|I\s*/\s*E)[.\s]\s*(.*)", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*#[\w.-]{1,12}#\s*$")
 _YEAR = re.compile(r"\b(1[0-9]{3}|20[0-9]{2})\b")
@@ -25,7 +32,10 @@ _HOUR = re.compile(
     r"|SAME(?: TIME)?|MOMENTS? LATER)\b.*$"
 )
 _WHERE = re.compile(r"(?:地点|地點|장소|place|setting|location)\s*[:：]\s*(\S.*)", re.IGNORECASE)
-_FIRST_SENTENCE = re.compile(r"(?![\[(（_]*(?:enter|re-enter|flourish|alarum)\b)[\[(（_]*([^\n\])）]{3,100}$|[^\n.。\])）]{3,120}(?=[.。]))", re.IGNORECASE)
+_FIRST_SENTENCE = re.compile(
+    r"(?![\[(（_]*(?:enter|re-enter|flourish|alarum)\b)[\[(（_]*([^\n\])）]{3,100}$|[^\n.。\])）]{3,120}(?=[.。]))",
+    re.IGNORECASE,
+)
 _TO = re.compile(
     r"\bto (?P<en>(?:the |his |her )?[^\W\d_][\w'’. -]{0,39})|^[^对對向]{0,6}[对對向](?P<zh>[^\s说說道着地，,。]{1,12})"
     r"|(?P<ko>[^\s,]{1,12}?)(?:에게|한테|께)(?!\w)",
@@ -121,7 +131,7 @@ def addressed(direction: str, speakers: Iterable[str]) -> str:
 
 
 def staged(name: str, pieces: Iterable[Piece], missing: tuple[str, ...] = ()) -> SourceText:
-    """Return a script as its scenes, and all of it as Markdown: headings, speeches begun with who speaks, directions."""
+    """Return a script as its scenes, and all of it as Markdown: headings, directions, speeches begun with a name."""
     pieces = _without_front(list(pieces))
     speakers = list(dict.fromkeys(piece.speaker for piece in pieces if isinstance(piece, Speech)))
     written = "\n\n".join(filter(None, map(_written, pieces)))
@@ -129,8 +139,12 @@ def staged(name: str, pieces: Iterable[Piece], missing: tuple[str, ...] = ()) ->
 
 
 def _without_front(pieces: list[Piece]) -> list[Piece]:
-    """The pieces, of which nothing is said before the play: a list of its persons is no speech, though it may look so."""
-    acts = [(at, piece.title.casefold()) for at, piece in enumerate(pieces) if isinstance(piece, Heading) and piece.rank == ACT]
+    """The pieces, of which none above the play is a speech: a list of its persons may look so."""
+    acts = [
+        (at, piece.title.casefold())
+        for at, piece in enumerate(pieces)
+        if isinstance(piece, Heading) and piece.rank == ACT
+    ]
     again = next((at for at, title in acts[1:] if title == acts[0][1]), 0)
     front = [Direction(f"{one.speaker}\n{one.text}") if isinstance(one, Speech) else one for one in pieces[:again]]
     return front + pieces[again:]

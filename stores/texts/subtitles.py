@@ -31,7 +31,9 @@ def read_subtitles(name: str, text: str) -> SourceText:
     for at, line in shown:
         speaker, said = _speaker(line)
         last = pieces[-1] if pieces else None
-        open_ = isinstance(last, Speech) and not last.text.rstrip("\"”’'").endswith((".", "!", "?", "…", "。", "！", "？"))
+        open_ = isinstance(last, Speech) and not last.text.rstrip("\"”’'").endswith(
+            (".", "!", "?", "…", "。", "！", "？")
+        )
         if isinstance(last, Speech) and (last.speaker == speaker or (not speaker and open_ and line[0] not in "-–—")):
             pieces[-1] = last._replace(text=f"{last.text} {said}")
         elif speaker:
@@ -40,7 +42,9 @@ def read_subtitles(name: str, text: str) -> SourceText:
             nameless += not said.startswith(("(", "[", "♪", "♫"))
             pieces.append(Direction(said))
     if not any(isinstance(piece, Speech) for piece in pieces):
-        raise Unreadable('has subtitles that do not say who speaks: begin each with its speaker, as "Ada: Good evening."')
+        raise Unreadable(
+            'has subtitles that do not say who speaks: begin each with its speaker, as "Ada: Good evening."'
+        )
     missing = f"{nameless} subtitles do not say who speaks" if nameless > 1 else "1 subtitle does not say who speaks"
     return staged(name, pieces, (missing,) if nameless else ())
 
