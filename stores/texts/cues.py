@@ -10,8 +10,8 @@ from dramaturg.stores.texts.staging import heading
 CueForm: TypeAlias = Literal["alone", "colon", "dotted", "named", "spaced", "timed"]
 """`alone`: a name in capitals has a line; `colon`: `Hamlet: To be`; `dotted`: `HAMLET. To be`; `named`: `Hamlet. To
 be`; `spaced`: `HAMLET  To be`; `timed`: `Hamlet  00:01`. A script has one of them."""
-LETTERS = 1500
-"""Of a script to a cue, at most; a novel has more, even where it holds verses or letters."""
+LETTERS, LINES = 1500, 12
+"""Of a script to a cue, at most; a novel has more even where it holds verses or letters, and so has documentation."""
 
 
 class Cue(NamedTuple):
@@ -55,9 +55,9 @@ _NO_NAME = set(
     cast_of_characters categories category caution cc changed characters city class contents continued
     copyright created credit credits critical cut_to date debug definition deprecated description details
     diet difficulty dramatis_personae duration edit email end end_credits error errors examples except
-    explanation fade_in fade_out fatal file finis fix fixed for format from goal header hint id image
+    explanation fade_in fade_out fatal file finis fix fixed for format from goal here header hint id image
     important in info ingredients input instructions intermission issue item keywords kind language legal
-    level link list location merge message metadata method mood name note notes notice number object of on
+    level link list location measured merge message metadata method mood name note notes notice number object of on
     option optional options output params parameters password persons phone place plot point price priority
     problem ps publisher purpose question raises reason recipe re reference references related removed reply
     requirements result return returns role security see_also sent serves service servings setting size
@@ -100,24 +100,31 @@ def cues(lines: Sequence[str]) -> Iterator[Cue]:
             yield found
 
 
+def is_loose(lines: Sequence[str]) -> bool:
+    """Return whether all lines have blank ones between, as those of documents do."""
+    filled = sum(bool(line.strip()) for line in lines)
+    return len(lines) - filled >= filled - 1
+
+
 def form_of(lines: Sequence[str]) -> CueForm | None:
     """Return the form in which a text says who speaks; None if it is no script.
 
-    Sure is what has two who speak in turns, four lines or more, not too much between them, and says sentences.
+    Sure is what has two who speak more than once, four lines or more, not too much between them, and says sentences.
     """
-    found = list(cues(lines))
-    best: tuple[CueForm, Counter[str]] | None = None
-    for form in dict.fromkeys(one.form for one in found):
-        names = Counter(one.name for one in found if one.form == form)
-        if best is None or _often(names) > _often(best[1]):
-            best = form, names
-    if best is None:
+    found = list(cues([line for line in lines if line.strip()] if is_loose(lines) else lines))
+    counts = {form: Counter(one.name for one in found if one.form == form) for form in {one.form for one in found}}
+    form = max(sorted(counts), key=lambda one: _often(counts[one]), default=None)
+    if form is None:
         return None
-    form, names = best
-    letters = sum(map(len, lines))
-    said = [one.rest for one in found if one.form == form and one.rest and names[one.name] > 1]
-    sure = len(names) > 1 and _often(names) >= (12 if form == "named" else 3) and names.total() >= 4
-    return form if sure and letters <= LETTERS * names.total() and _sentences(said) else None
+    names = counts[form]
+    often = _often(names)
+    if len(names) < 2 or names.total() < 4 or often < (12 if form == "named" else 3) or often * 2 < names.total():
+        return None
+    if sum(map(len, lines)) > LETTERS * often or sum(bool(line.strip()) for line in lines) > LINES * often:
+        return None
+    return (
+        form if _sentences(one.rest for one in found if one.form == form and one.rest and names[one.name] > 1) else None
+    )
 
 
 def name_of(text: str) -> str:

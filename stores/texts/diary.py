@@ -19,6 +19,8 @@ _FIRST_PERSON = re.compile(
 _WRITERS = re.compile(r"^[\s#_*]*(\S.{0,40}?)['’]s? (?:journal|diary)\b", re.IGNORECASE | re.MULTILINE)
 _CHAT = re.compile(r"[\s\]),—–-]*(?:[ap]\.?m\.?[\s\]),—–-]*)?[^\s:][^:\n]{0,40}:\s", re.IGNORECASE)
 _EMPHASIS = re.compile(r"^([\s#>-]*)([_*]{1,3})([^_*\n]{1,80})\2")
+_SECONDS = re.compile(r":\d\d:\d\d")
+"""Which a machine writes."""
 _YEAR_ABOVE = re.compile(r"#*\s*(?:.{0,30}?\b)?(1[0-9]{3}|20[0-9]{2})(?:年|년)?\W*$")
 _SENTENCES = re.compile(r"[.!?。！？—–-]\s*\w.*[.!?。！？]|(?:\S+\s+){3}\S*[.!?]$|\S{5}[。！？]$")
 _CAPITAL = r"[^\W\d_a-z\u3040-\u9fff\uac00-\ud7af]"
@@ -53,13 +55,15 @@ def looks_like_diary(name: str, text: str) -> bool:
     bodies = ["\n".join(one.lines) for one in entries]
     own = sum(bool(_FIRST_PERSON.search(body)) for body in bodies)
     told, longest = sum(map(len, bodies)), max(map(len, bodies), default=0)
-    chat = sum(bool(one.day.time and _CHAT.match(one.day.rest)) for one in entries)
+    chat = sum(
+        bool(one.day.time and _CHAT.match(one.day.rest)) or bool(_SECONDS.search(one.day.said)) for one in entries
+    )
     writers = {found.casefold() for found in _WRITERS.findall(text)}
     return (
         len(entries) >= FEWEST
         and own * 2 > len(entries)
         and chat * 2 < len(entries)
-        and told >= 20 * len(entries)
+        and told >= 8 * len(entries)
         and told > len("".join(front))
         and longest * 2 < told + 1000  # a novel may begin with some letters
         and len(writers) < 2

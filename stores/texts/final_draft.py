@@ -10,7 +10,7 @@ from dramaturg.stores.texts.staging import Direction, Piece, Speech, slugline
 
 def is_final_draft(text: str) -> bool:
     """Return whether a text is a screenplay of Final Draft."""
-    return "<FinalDraft" in text[:2_000]
+    return text[:100].lstrip("\ufeff \r\n\t").startswith("<") and "<FinalDraft" in text[:2_000]
 
 
 def read_final_draft(text: str) -> Iterator[Piece]:
@@ -51,8 +51,6 @@ def read_final_draft(text: str) -> Iterator[Piece]:
 
 class _Paragraphs(HTMLParser):
     """The paragraphs of a file with their types, in order; knows no entities but those of characters, opens nothing."""
-
-    CDATA_CONTENT_ELEMENTS = ()
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from dramaturg.stores.texts.cues import Cue, CueForm, cue, form_of, name_of
+from dramaturg.stores.texts.cues import Cue, CueForm, cue, form_of, is_loose, name_of
 from dramaturg.stores.texts.final_draft import is_final_draft, read_final_draft
 from dramaturg.stores.texts.form import SourceText, Unreadable
 from dramaturg.stores.texts.staging import Direction, Heading, Piece, Speech, heading, parted, slugline, staged
@@ -59,8 +59,7 @@ def read_script(name: str, text: str) -> SourceText:
     if form is None:
         raise Unreadable('does not say who speaks: begin each speech with a line such as "HAMLET." or with "Hamlet: "')
     screen = fountain or sum(bool(slugline(line.strip())) for line in bare) > 1
-    filled = [line for line in bare if line.strip()]
-    loose = not fountain and len(bare) - len(filled) >= len(filled) - 1
+    loose = not fountain and is_loose(bare)
     roles = _often_named(bare) if form == "named" else set() if screen else _roles(bare)
     pieces = list(_Reading(form, screen, fountain, loose, roles).pieces(lines))
     if not any(isinstance(piece, Speech) for piece in pieces):

@@ -172,12 +172,12 @@ def test_an_export_of_day_one_is_read_in_the_order_of_its_days() -> None:
 
 
 DIARIES = {
-    "English": "3 May 1897\n\nI rose early and went out.\n\n4 May\n\nMy head aches again.\n\n5 May\n\nRain. I read.\n",
-    "Chinese": "5月3日 晴\n\n今天我起得很早，出去走了走，天气很好，海边没有人。\n\n5月4日 雨\n\n我头疼，整天在家里看书，没有出门。\n\n"
-    "5月5日\n\n我很好。今天我又去了海边，看见了船。\n",
-    "Korean": "2024년 5월 3일\n\n나는 일찍 일어나서 바닷가에 나갔다.\n\n5월 4일\n\n내 머리가 아파서 하루 종일 집에서 책을 읽었다.\n\n"
+    "English": "3 May 1897\n\nI rose early.\n\n4 May\n\nMy head aches again.\n\n5 May\n\nRain all day. I read.\n",
+    "Chinese": "5月3日 晴\n\n今天我起得很早，出去走了走，天气很好。\n\n5月4日 雨\n\n我头疼，整天在家看书。\n\n"
+    "5月5日\n\n我很好。今天我又去了海边，看见了一条船。\n",
+    "Korean": "2024년 5월 3일\n\n나는 일찍 일어나서 바닷가에 나갔다.\n\n5월 4일\n\n내 머리가 아파서 책을 읽었다.\n\n"
     "5월 5일\n\n비가 왔다. 나는 잤다. 아무도 오지 않았다.\n",
-    "German": "3. Mai 1897\n\nIch stand früh auf und ging aus.\n\n4. Mai\n\nMir tut der Kopf weh.\n\n5. Mai\n\nIch las viel.\n",
+    "German": "3. Mai 1897\n\nIch ging früh aus.\n\n4. Mai\n\nMein Kopf ist schwer.\n\n5. Mai\n\nIch las sehr viel.\n",
 }
 
 
@@ -190,12 +190,12 @@ NO_DIARIES = {
     "novel": "Chapter I\n\nOn 3 May I rose. She said: I am.\n\n3 May was cold, and I rose.\n" * 20,
     "novel that begins with letters": "3 May 1897\n\nI rose.\n\n4 May\n\nI slept.\n\n5 May\n\n"
     + "My story is long.\n\n" * 200,
-    "novel of several who write": "Ada's Journal\n\n3 May\n\nI rose early today.\n\nTom's Diary\n\n4 May\n\nI slept late.\n\n"
-    "5 May\n\nI rose again.\n",
+    "novel of several who write": "Ada's Journal\n\n3 May\n\nI rose early today.\n\nTom's Diary\n\n"
+    "4 May\n\nI slept late.\n\n5 May\n\nI rose again.\n",
     "chat": "03/05/2024, 10:15 - Ada: I am here, are you?\n\n03/05/2024, 10:16 - Tom: I am here too, at home.\n\n" * 6,
+    "iMessage": "Dec 31, 2023  9:41:05 PM\nMe\nI am here, at home.\n\n" * 4,
     "log": "2024-05-03 10:00:01 started my service\n2024-05-03 10:00:02 failed\n" * 9,
-    "changelog": "## 2024-05-03\n\n- Added a lamp that burns all night.\n\n## 2024-05-01\n\n- Fixed the door that stuck.\n\n"
-    * 2,
+    "changelog": "## 2024-05-03\n\n- Added a lamp that burns.\n\n## 2024-05-01\n\n- Fixed the door that stuck.\n\n" * 2,
     "timeline": "1811: Ada is born.\n\n3 May 1830: she keeps the light.\n\n4 May 1890: she dies.\n",
     "CSV": "2024-05-03,Ada,12\n2024-05-04,Tom,13\n2024-05-05,Kit,14\n" * 5,
     "recipe": "Soup\n\n1. Boil my water.\n2. Add salt.\n3. Serve.\n",

@@ -406,10 +406,9 @@ NO_SCRIPTS = {
     "chat": "[03/05/2024, 10:15:02] Ada: Are you there?\n[03/05/2024, 10:15:09] Tom: I am.\n" * 6,
     "chat of Android": "5/3/24, 3:02 PM - Ada: Are you there?\n5/3/24, 3:03 PM - Tom: I am.\n" * 6,
     "KakaoTalk": "2024년 5월 3일 오후 3:02, 에이다 : 거기?\n2024년 5월 3일 오후 3:03, 톰 : 응.\n" * 6,
-    "wiki page": "# Ada\n\n**Born:** 1811\n**Died:** 1890\n\nAda was a keeper.\n\nSee also: Tom.\n\nNote: she is a figure.\n",
+    "wiki page": "# Ada\n\n**Born:** 1811\n**Died:** 1890\n\nSee also: Tom.\n\nNote: she is a figure.\n",
     "recipe": "Serves: 4\nTime: 20 minutes\n\n1. Boil water.\n\nNote: use salt.\nTip: add it late.\n\n" * 3,
-    "source": 'def light(on):\n    """Turn it.\n\n    Args:\n        on: whether.\n\n    Returns:\n        it.\n    """\n'
-    * 8,
+    "source": "def light(on):\n    Args:\n        on: whether.\n\n    Returns:\n        it.\n\n    print('x: y')\n" * 8,
     "log": "2024-05-03 10:00:01 INFO: started\n2024-05-03 10:00:02 ERROR: failed to start.\n" * 9,
     "log by levels": "INFO: The server has started.\nWARNING: The disk is nearly full.\n" * 9,
     "CSV": "Name,Text\nAda,Hello there: you.\nTom,Well.\n" * 9,
@@ -419,6 +418,8 @@ NO_SCRIPTS = {
     "diary": "3 May. I rose. Mood: good.\n\nMood: fair.\nWeather: wet.\n\n4 May. I slept.\n\nMood: bad.\n" * 4,
     "e-mail": "From: Ada Reed\nTo: Tom Reed\nSubject: The lamp.\n\nDear Tom, it is out.\n\n" * 5,
     "changelog": "## 1.2\n\nAdded: a lamp that burns.\nFixed: the door that stuck.\n\n" * 3,
+    "documentation": "RoleError: it is bad.\nStaleDraft: it is old.\n\n" * 3
+    + "One reads the file, then\nanother.\n\n" * 60,
     "headlines": "".join(f"THE {one} IS LATE\nFishers wait.\n\n" for one in ("BOAT", "MAIL", "TIDE", "MOON", "OIL")),
     "empty": "",
 }
