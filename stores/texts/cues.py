@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Literal, NamedTuple, TypeAlias
 
 from dramaturg.stores.texts.staging import heading
@@ -95,7 +96,7 @@ def cue(line: str, *, followed: bool) -> Cue | None:
 
 def cues(lines: Sequence[str]) -> Iterator[Cue]:
     """Go over the lines that may say who speaks."""
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+    for line, after in zip_longest(lines, lines[1:], fillvalue=""):
         if (found := cue(line, followed=bool(after.strip()))) and not heading(line):
             yield found
 
