@@ -21,11 +21,13 @@ _BEGIN = re.compile(r"\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG[^\n]*\n", 
 _END = re.compile(r"\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG", re.IGNORECASE)
 _TRANSITION = re.compile(r"(?:[A-Z][A-Z .'’-]{1,40}\bTO:|FADE (?:IN|OUT|TO BLACK)[.:]?|THE END[.]?)")
 _ENTERS = re.compile(
-    r"[\[(_（［【]*(?:re-?enter|enter|exit|exeunt|manent?|flourish|alarums?|sennet|(?:the )?curtain"
-    r"|tableau|the end|end of|finis)\b"
-    r"|.{1,16}[上下][。.]?[)）\]］】]?$"
-    r"|幕.{0,6}[落启啟]|.{1,20}(?:등장|퇴장)(?:한다)?\.?[)\]]?$|막이 ",
-    re.IGNORECASE,
+    r"[\[(_（［【]*(?:(?i:re-?enter|enter|exit|exeunt|manent?)"
+    r"(?:,?\s+(?:[A-Z_]|(?:the|an?|two|three|both|all|with)\b)|[\s._\])]*$)"
+    r"|(?i:flourish|alarums?|sennet)[.,;_\])\s]*(?:[A-Z\[(_].*)?$"
+    r"|(?i:(?:the )?curtain(?: falls| rises)?|tableau|the end"
+    r"|end of (?:the )?(?:first |second |third )?(?:act|scene|play)\b.{0,12}"
+    r"|finis)[.\s_\])]*$)|[(（［【\[].{1,16}[上下][。.]?[)）\]］】]$|[(（［【\[]?(?:幕.{0,6}[落启啟]|막이 )"
+    r"|.{1,20}(?:등장|퇴장)(?:한다)?\.?[)\]]?$"
 )
 _OPEN, _CLOSED = "[(（［【", "])）］】"
 _PAGE = re.compile(r"\(?(?:MORE|CONTINUED)\)?:?(?:\s*\(\d+\))?")

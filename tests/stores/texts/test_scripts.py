@@ -284,13 +284,21 @@ DR. RANK. To you.
     ]
 
 
+def test_a_verse_that_begins_as_directions_do_is_said() -> None:
+    text = "ADA.\nThe end of night is near,\nenter my heart,\nThe curtain of the sea\n\nTOM.\nBe still.\nExit Tom.\n\n"
+    assert lines("v.txt", f"{text}ADA.\nCome.\n\nTOM.\nNo.\n")[:2] == [
+        ("ADA", "The end of night is near, enter my heart,\nThe curtain of the sea"),
+        ("TOM", "Be still."),
+    ]
+
+
 def test_a_chinese_play_is_read() -> None:
     text = """第一幕 第二场 海边的灯塔
 
 阿达：灯灭了。
 汤姆（对阿达）：谁在敲门？
 阿达：（低声）没有人，
-只有风。
+只有风在桌子上。
 （汤姆下。）
 汤姆：我去看看。
 """
@@ -300,7 +308,7 @@ def test_a_chinese_play_is_read() -> None:
     assert [(line.speaker, line.text, line.to) for line in read.scenes[0].lines] == [
         ("阿达", "灯灭了。", ""),
         ("汤姆", "(对阿达) 谁在敲门？", "阿达"),
-        ("阿达", "（低声）没有人，只有风。", ""),
+        ("阿达", "（低声）没有人，只有风在桌子上。", ""),
         ("汤姆", "我去看看。", ""),
     ]
 
