@@ -118,15 +118,16 @@ class KnownPerson(TypedDict):
 
 
 class CastReport(TypedDict):
-    """What casting has come to."""
+    """Drafts that are new and that wait, what has no answer, and what was asked.
+
+    `new`, `waiting`: how many drafts of each kind; `unattributed`: quotes of which nobody knows who says them;
+    `failed`: parts of the texts without a usable answer, each with its `kind`, `document`, `place` and `error`.
+    """
 
     new: dict[str, int]
-    """Drafts of each kind that were not there before."""
     waiting: dict[str, int]
     unattributed: int
-    """Quotes of which nobody knows who says them."""
     failed: list[dict[str, str]]
-    """Parts of the texts without a usable answer: `kind`, `document`, `place`, `error`."""
     calls: int
     tokens: int
 
