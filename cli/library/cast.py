@@ -105,7 +105,7 @@ def cast_(
         return
     from dramaturg.workflows.cast import CastContext
 
-    name = who or WRITER[spoken]
+    name = spelled(who, texts, spoken) if who else WRITER[spoken]
     context = CastContext(
         role=check_id(role) if role else role_of(shelf, name, files),
         library=str(library_path(library)),
@@ -247,6 +247,15 @@ def show_people(texts: Sequence[SourceText], language: Language, files: Sequence
     screen.print(table)
     then = command_line("cast", *map(str, files), "--who", people[0].name, "--dry-run")
     screen.print(f"Cast one: {then}", soft_wrap=True)
+
+
+def spelled(name: str, texts: Sequence[SourceText], language: Language) -> str:
+    """A name as texts spell it, where they have it in other capitals."""
+    from dramaturg.nodes.casting.characters import everybody
+    from dramaturg.nodes.dialogues.cast import spelling
+
+    people = (one.name for one in everybody(texts, language))
+    return next((one for one in people if spelling(one) == spelling(name)), name)
 
 
 def costs(texts: Sequence[SourceText], context: "CastContext", language: Language) -> tuple[dict[str, int], int]:

@@ -1,8 +1,10 @@
 """Files as people have them, read: what a file is shows in its content, and its name where that does not tell."""
 
 import zipfile
+from collections.abc import Container
 from io import BytesIO
 from pathlib import Path
+from string import capwords
 
 from dramaturg.stores.documents.originals import PACKED, as_markdown
 from dramaturg.stores.errors import RoleFileError
@@ -57,7 +59,7 @@ def _by_form(name: str, text: str) -> SourceText:
         if messenger.looks(sample):
             return chat_text(name, messenger.read(text))
     if looks_like_script(name, text):
-        return read_script(name, text)
+        return _in_small_letters(read_script(name, text))
     if looks_like_diary(name, text):
         return read_diary(name, text)
     return SourceText(name, "prose", text if text.endswith("\n") else f"{text}\n")
@@ -85,3 +87,23 @@ def _chat_in(data: bytes) -> tuple[str, bytes] | None:
 
 def _with_name(text: SourceText, name: str) -> SourceText:
     return text._replace(name=name)
+
+
+def _in_small_letters(script: SourceText) -> SourceText:
+    """A script whose speakers all stand in capitals, as its form wants it, with names as they are written elsewhere."""
+    names = {line.speaker for scene in script.scenes for line in scene.lines}
+    if not all(name.isupper() for name in names):
+        return script
+    scenes = [
+        scene._replace(
+            lines=tuple(
+                line._replace(speaker=capwords(line.speaker), to=_written(line.to, names)) for line in scene.lines
+            )
+        )
+        for scene in script.scenes
+    ]
+    return script._replace(scenes=tuple(scenes))
+
+
+def _written(name: str, names: Container[str]) -> str:
+    return capwords(name) if name.upper() in names else name
