@@ -12,8 +12,8 @@ from dramaturg.stores.texts.form import Unreadable
 
 SAMPLE = 20_000
 """Bytes that are asked about."""
-DAMAGE = 0.02
-"""Of the bytes that are not ASCII: so many may be no letters before a file counts as being in another encoding."""
+DAMAGE = 0.1
+"""Of the letters that are not ASCII: so many may be broken before a file counts as being in another encoding."""
 FREQUENT = {
     "gb18030": (
         "的一是了我不在有你他好吗这人们来到上大个说就去要会也那么没什么为吧今天明晚"
@@ -82,8 +82,9 @@ def _decoded(data: bytes) -> tuple[str, str]:
         return _wide(data), _wide_encoding(data)
     try:
         return data.decode(), "utf-8"
-    except UnicodeDecodeError:
-        if _damage(data, "utf-8") <= DAMAGE:
+    except UnicodeDecodeError as error:
+        cut_off = error.end == len(data) and error.start > len(data) - 4 and not data[: error.start].isascii()
+        if cut_off or _damage(data, "utf-8") <= DAMAGE:
             return _repaired(data, "utf-8")
     for encoding in (guesses := _guessed(data)):
         try:
@@ -102,11 +103,11 @@ def _repaired(data: bytes, encoding: str) -> tuple[str, str]:
 
 
 def _damage(data: bytes, encoding: str) -> float:
-    """Which part of what is not ASCII is no letter in an encoding."""
+    """Which part of the letters that are not ASCII is broken in an encoding."""
     kept = data.decode(encoding, "ignore")
-    foreign = sum(byte > 127 for byte in data)
-    lost = len(data.decode(encoding, "replace")) - len(kept)
-    return lost / foreign if foreign else 0.0
+    whole = len(kept) - len(kept.encode("ascii", "ignore"))
+    broken = len(data.decode(encoding, "replace")) - len(kept)
+    return broken / (whole + broken)
 
 
 def _wide_encoding(data: bytes) -> str:

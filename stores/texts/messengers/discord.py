@@ -22,6 +22,7 @@ AGAIN = "export the channel again, as JSON"
 _KEYS = re.compile(r'"guild":\s*\{.{0,2000}?"channel":\s*\{', re.DOTALL)
 _TOP = re.compile(r"={20,}\n(?:Guild|Server): .*\nChannel: ")
 _COLUMNS = re.compile(r"\W?AuthorID\W{1,3}Author\W{1,3}Date\W{1,3}Content\b")
+_ROW = ("AuthorID", "Author", "Date", "Content", "Attachments")
 _HEAD = re.compile(r"\[([^\[\]\n]{8,40})\] ([^\n]{1,120})")
 _PART = re.compile(r"^\{(?:Attachments|Embed|Stickers|Reactions|Forwarded Message)\}$", re.MULTILINE)
 _WORDS = ("Default", "Reply", "0", "19")
@@ -75,21 +76,19 @@ def _name(one: dict[str, Any]) -> str:
 
 def _read_rows(text: str) -> Messages:
     gathered = Gathered()
-    rows, times = list[dict[str, str]](), list[Stamp | None]()
     try:
-        for row in csv.DictReader(io.StringIO(text)):
-            rows.append(row)
-            times.append(stamp(row["Date"] or ""))
+        rows = [{key: row.get(key) or "" for key in _ROW} for row in csv.DictReader(io.StringIO(text))]
     except csv.Error as error:
         raise Unreadable(f"is no whole CSV ({error}): {AGAIN}") from error
+    times = [stamp(row["Date"]) for row in rows]
     order, remark = order_of([time for time in times if time])
-    names = last_names((row["AuthorID"] or "", row["Author"] or "") for row in rows)
+    names = last_names((row["AuthorID"], row["Author"]) for row in rows)
     for number, (row, time) in enumerate(zip(rows, times, strict=True), start=1):
-        media = [name for name in (row.get("Attachments") or "").split(",") if name.strip()]
+        media = [name for name in row["Attachments"].split(",") if name.strip()]
         gathered.leave("media", len(media))
         if row["Content"] or not media:
             when = timed(time, order) if time else written_time(row["Date"])
-            gathered.say(names.get(row["AuthorID"], row["Author"]), row["Content"] or "", f"message {number}", when)
+            gathered.say(names.get(row["AuthorID"], row["Author"]), row["Content"], f"message {number}", when)
     return gathered.messages(remark, otherwise=AGAIN)
 
 

@@ -15,7 +15,7 @@ _DAY = re.compile(
     r"(?:-{3,} *)?(?:(\d{4}년 \d{1,2}월 \d{1,2}일)(?: \w요일)?|(\w{6,9}, \w{3,9} \d{1,2}, \d{4}))(?: *-{3,})?"
 )
 _COMPUTER = re.compile(r"\[([^\n]{1,100}?)\] \[((?:오전|오후) \d{1,2}:\d\d|\d{1,2}:\d\d(?: ?[AP]M)?)\] (.*)")
-_PHONE = re.compile(r"([^\[\n]{4,40}?\d:\d\d(?: ?[AP]M)?), ([^\n]{1,100}?) : (.*)")
+_PHONE = re.compile(r"([^\[\n]{0,40}?\d:\d\d(?: ?[AP]M)?), ([^\n]{1,100}?) : (.*)")
 _APP = re.compile(r"([^\[\n]{8,40}?\d:\d\d(?: ?[AP]M)?)(?:[:,] .*)?")
 _SAVED = re.compile(r"(?:저장한 날짜|Date Saved) ?: ")
 _MEDIA = re.compile(
@@ -82,9 +82,8 @@ def _read_rows(text: str) -> Messages:
     gathered = Gathered()
     try:
         for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=1):
-            if row["User"]:
-                said = row["Message"] or ""
-                _add(gathered, row["User"], said, f"message {number}", written_time(row["Date"]))
+            if name := row.get("User"):
+                _add(gathered, name, row.get("Message") or "", f"message {number}", written_time(row.get("Date")))
             else:
                 gathered.leave("system line")
     except csv.Error as error:

@@ -58,7 +58,7 @@ def read_line(text: str) -> Messages:
             gathered.leave("system line")
         elif _MEDIA.fullmatch(said):
             gathered.leave("media")
-        elif _PLACE.fullmatch(said):
+        elif len(said) < 500 and _PLACE.fullmatch(said):
             gathered.leave("place")
         else:
             gathered.say(name, _unquoted(said), f"line {number}", timed(time, order))

@@ -22,7 +22,7 @@ from dramaturg.stores.texts.messengers.gathering import (
 
 AGAIN = "export the chat again"
 _HEAD = re.compile(r"\[(\d{4}-\d\d-\d\d),? (\d\d:\d\d(?::\d\d)?)\] ([^:\n]{1,100}): ?(.*)")
-_OWN = re.compile(r'^\{"(?:version|account|recipient|chat|chatItem|backupTimeMs|chatFolder|stickerPack)"', re.MULTILINE)
+_OWN = re.compile(r'^\{"(?:account|recipient|chatItem)":\s*\{', re.MULTILINE)
 _LINES = re.compile(r'\{"date": ?"[^"]{10,40}", ?"sender": ?"(?:[^"\\]|\\.){0,200}", ?"body":')
 _REACTIONS = re.compile(r"\n\(- [^\n]* -\) *$")
 _ATTACHED = re.compile(r"!?\[[^\[\]\n]{0,200}\]\(\.{1,2}/[^()\n]{1,300}\) *")
@@ -32,7 +32,7 @@ _DELETED = "(This message was deleted)"
 
 def looks_like_signal(text: str) -> bool:
     """Whether a text begins as one of the three forms does."""
-    return bool(_OWN.match(text) or _LINES.match(text)) or any(
+    return bool(_OWN.search(text) or _LINES.match(text)) or any(
         found[3] == OWNER for found in map(_HEAD.match, text.split("\n")) if found
     )
 
@@ -43,7 +43,7 @@ def read_signal(text: str) -> Messages:
     Raises:
         Unreadable: it is no such export, or nobody wrote anything.
     """
-    if _OWN.match(text):
+    if _OWN.search(text):
         return _read_own(text)
     return _read_lines(text) if _LINES.match(text) else _read_markdown(text)
 

@@ -113,6 +113,8 @@ def order_of(stamps: Sequence[Stamp]) -> tuple[Order, str]:
     What no calendar has rules an order out (a 13th month); of the rest that is taken in which time goes back least.
     """
     dates = list(dict.fromkeys(one.date for one in stamps))
+    if not dates:
+        return "dmy", ""
     if any(first > 999 for first, _, _ in dates):
         return "ymd", ""
     usual: list[Order] = ["dmy", "mdy"]

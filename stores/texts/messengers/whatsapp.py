@@ -96,7 +96,7 @@ def _entries(text: str) -> tuple[list[_Entry], int]:
     ends = [at for at, _ in starts[1:]] + [len(lines)]
     entries = [
         _Entry(head[0], at + 1, "\n".join([lines[at][head[1] :], *lines[at + 1 : end]]).rstrip("\n"))
-        for (at, head), end in zip(starts, ends, strict=True)
+        for (at, head), end in zip(starts, ends, strict=False)
     ]
     first = starts[0][0] if starts else 0
     return entries, sum(bool(line.strip()) for line in lines[:first])

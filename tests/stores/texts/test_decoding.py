@@ -65,6 +65,15 @@ def test_a_file_that_was_cut_in_a_letter_is_read_and_the_name_says_so() -> None:
     assert encoding == "utf-8 (1 damaged)"
 
 
+def test_a_file_with_one_letter_that_was_cut_at_its_end_is_still_utf_8() -> None:
+    assert decoded("Grüße aus Köln, grüß".encode()[:-1])[0] == "Grüße aus Köln, grü\ufffd"
+
+
+def test_a_line_in_another_encoding_does_not_spoil_the_file() -> None:
+    text, encoding = decoded("Grüße aus Köln\n".encode() * 20 + "Grüße\n".encode("cp1252"))
+    assert (text.startswith("Grüße aus Köln"), encoding) == (True, "utf-8 (2 damaged)")
+
+
 @pytest.mark.parametrize(
     "data",
     [
