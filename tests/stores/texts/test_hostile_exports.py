@@ -1,6 +1,7 @@
 """Exports that are damaged, far too long, or made to do harm: read as data, or refused with a sentence."""
 
 import csv
+import html
 import io
 import json
 import random
@@ -27,55 +28,52 @@ HOSTILE = (
     "=cmd|'/C calc'!A0",
 )
 
+LINED = {
+    "WhatsApp": ("", "31.12.23, 21:41 - Mira: {text}\n"),
+    "LINE": ("[LINE] Chat history with Mira\n\n2023/12/31(日)\n", "21:41\tMira\t{text}\n"),
+    "iMessage": ("", "Dec 31, 2023  9:41:05 PM\nMira\n{text}\n\n"),
+    "Signal": ("[2023-12-31 21:41:05] Me: .\n\n", "[2023-12-31 21:41:05] Mira: {text}  \n\n"),
+    "WeChat or QQ": ("", "2023-12-31 21:41:05 Mira\n{text}\n\n"),
+}
+"""What stands at the top of an export of lines, and a message."""
+
 
 def export(messenger: str, texts: list[str]) -> str:
     """What Mira wrote, as a messenger exports it."""
-    match messenger:
-        case "WhatsApp":
-            return "".join(f"31.12.23, 21:41 - Mira: {text}\n" for text in texts)
-        case "Telegram":
-            every = [
-                {"type": "message", "date": "2023-12-31T21:41:05", "from": "Mira", "from_id": "user1", "text": text}
-                for text in texts
-            ]
-            return json.dumps({"name": "Mira", "type": "personal_chat", "messages": every})  # fmt: skip
-        case "Discord":
-            every = [{"type": "Default", "content": text, "author": {"id": "1", "name": "Mira"}} for text in texts]
-            return json.dumps({"guild": {}, "channel": {}, "messages": every})
-        case "Messenger or Instagram":
-            bare = [text.encode("utf-8", "surrogatepass").decode("latin-1") for text in texts]
-            every = [
-                {"sender_name": "Mira", "timestamp_ms": at, "content": text} for at, text in enumerate(bare, start=1)
-            ]
-            return json.dumps({"participants": [{"name": "Mira"}], "messages": every})
-        case "Slack":
-            plain = [text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") for text in texts]
-            return json.dumps(
-                [{"type": "message", "user": "Mira", "text": text, "ts": "1704058865.0001"} for text in plain]
-            )
-        case "SMS Backup & Restore":
-            escaped = [
-                "".join(f"&#{ord(letter)};" if letter in '&<"\n' else letter for letter in text) for text in texts
-            ]
-            return (
-                "<smses>"
-                + "".join(f'<sms date="1" type="1" contact_name="Mira" body="{text}"/>' for text in escaped)
-                + "</smses>"
-            )
-        case "KakaoTalk":
-            rows = io.StringIO()
-            csv.writer(rows).writerows(
-                [("Date", "User", "Message"), *(("2023-12-31 21:41:00", "Mira", text) for text in texts)]
-            )
-            return rows.getvalue().replace("\r\n", "\n")
-        case "LINE":
-            lines = (f'21:41\tMira\t"{text}"\n' if "\n" in text else f"21:41\tMira\t{text}\n" for text in texts)
-            return f"[LINE] Chat history with Mira\n\n2023/12/31(日)\n{''.join(lines)}"
-        case "iMessage":
-            return "".join(f"Dec 31, 2023  9:41:05 PM\nMira\n{text}\n\n" for text in texts)
-        case "Signal":
-            return "".join(f"[2023-12-31 21:41:05] Me: .\n\n[2023-12-31 21:41:05] Mira: {text}  \n\n" for text in texts)
-    return "".join(f"2023-12-31 21:41:05 Mira\n{text}\n\n" for text in texts)
+    if messenger in LINED:
+        top, each = LINED[messenger]
+        return top + "".join(
+            each.format(text=f'"{text}"' if messenger == "LINE" and "\n" in text else text) for text in texts
+        )
+    if messenger == "KakaoTalk":
+        rows = io.StringIO()
+        csv.writer(rows).writerows(
+            [("Date", "User", "Message"), *(("2023-12-31 21:41:00", "Mira", text) for text in texts)]
+        )
+        return rows.getvalue().replace("\r\n", "\n")
+    if messenger == "SMS Backup & Restore":
+        signs = {ord(sign): f"&#{ord(sign)};" for sign in '&<"\n'}
+        each = '<sms date="1" type="1" contact_name="Mira" body="{}"/>'
+        return f"<smses>{''.join(each.format(text.translate(signs)) for text in texts)}</smses>"
+    return json.dumps(in_json(messenger, texts))
+
+
+def in_json(messenger: str, texts: list[str]) -> Any:
+    """The value that a messenger writes as JSON."""
+    if messenger == "Telegram":
+        one = {"type": "message", "date": "2023-12-31T21:41:05", "from": "Mira", "from_id": "user1"}
+        return {"name": "Mira", "type": "personal_chat", "messages": [{**one, "text": text} for text in texts]}
+    if messenger == "Discord":
+        one = {"type": "Default", "author": {"id": "1", "name": "Mira"}}
+        return {"guild": {}, "channel": {}, "messages": [{**one, "content": text} for text in texts]}
+    if messenger == "Slack":
+        one = {"type": "message", "user": "Mira", "ts": "1704058865.0001"}
+        return [{**one, "text": html.escape(text, quote=False)} for text in texts]
+    bytes_as_letters = [text.encode().decode("latin-1") for text in texts]
+    every = [
+        {"sender_name": "Mira", "timestamp_ms": at, "content": text} for at, text in enumerate(bytes_as_letters, 1)
+    ]
+    return {"participants": [{"name": "Mira"}], "messages": every}
 
 
 def written(messenger: str, text: str) -> list[str]:
@@ -93,6 +91,7 @@ def test_a_hostile_message_is_read_as_it_is(messenger: str, text: str) -> None:
     assert [one.strip() for one in written(messenger, made)] == [text.strip(), "hello"]
 
 
+MAPS = "https://maps.google.com/"
 LETTERS = some.characters(exclude_categories=["C", "Z"], exclude_characters='[](){}<>"|☎')
 TEXTS = some.lists(
     some.lists(some.lists(some.text(LETTERS, min_size=1), min_size=1).map(" ".join), min_size=1).map("\n".join),
@@ -136,9 +135,9 @@ def test_a_hundred_thousand_messages_are_read(messenger: str) -> None:
 
 @pytest.mark.parametrize(
     "letters",
-    ["[" * 100, "<", "\u200e", "-", " ", "1/", "9:41 ", "(", "[LINE] ", "---", "(( ", "Mira: ", '"', "https://maps.google.com/", "\n", "\n- "],
+    ["[", "<", "\u200e", "-", " ", "1/", "9:41 ", "(", "[LINE] ", "(( ", "Mira: ", '"', MAPS, "\n", "\n- "],
     ids=repr,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("messenger", MESSENGERS)
 def test_repeated_letters_end_soon(messenger: str, letters: str) -> None:
     text = letters * (200_000 // len(letters))
@@ -167,10 +166,8 @@ def test_json_that_is_made_to_do_harm_is_refused(messenger: str, text: str) -> N
 @pytest.mark.parametrize("value", [None, 3, "text", [], {}, [[]], {"a": 1}, True], ids=repr)
 @pytest.mark.parametrize("messenger", ["Telegram", "Discord", "Messenger or Instagram", "Slack", "Signal"])
 def test_values_of_another_kind_are_passed_over(messenger: str, value: Any) -> None:
-    names = (
-        "type", "date", "from", "from_id", "text", "content", "author", "timestamp", "timestamp_ms", "sender_name", "user",
-        "ts", "user_profile", "attachments", "files", "photos", "subtype", "id", "forwarded_from",
-    )  # fmt: skip
+    names = ["type", "date", "from", "from_id", "text", "content", "author", "timestamp", "timestamp_ms", "sender_name"]
+    names += ["user", "ts", "user_profile", "attachments", "files", "photos", "subtype", "id", "forwarded_from"]
     one = dict.fromkeys(names, value)
     shapes: list[Any] = [
         {"messages": [one, value]},

@@ -64,8 +64,11 @@ def test_telegram_names_people_as_they_were_called_last_and_those_who_are_gone_b
         {"from": None, "from_id": "user4", "text": "d"},
     )
     assert said(read(json.dumps(chat), "Telegram")) == [
-        ("Mira", "a"), ("Mira", "b"), ("Deleted account 3", "c"), ("Deleted account 4", "d"),
-    ]  # fmt: skip
+        ("Mira", "a"),
+        ("Mira", "b"),
+        ("Deleted account 3", "c"),
+        ("Deleted account 4", "d"),
+    ]
 
 
 def test_telegram_of_all_chats_keeps_them_apart() -> None:
@@ -118,7 +121,8 @@ def test_discord_in_plain_text(date: str) -> None:
 
 def test_discord_in_csv() -> None:
     found = read(
-        'AuthorID,Author,Date,Content,Attachments,Reactions\n"1","mira","2023-12-31T21:41:05.0000000+00:00","a, b\nc","",""\n'
+        "AuthorID,Author,Date,Content,Attachments,Reactions\n"
+        '"1","mira","2023-12-31T21:41:05.0000000+00:00","a, b\nc","",""\n'
         '"2","jon","2023-12-31T21:42:00.0000000+00:00","","https://example.org/1.png",""\n',
         "Discord",
     )
@@ -131,17 +135,37 @@ def test_signal_as_it_exports_itself() -> None:
         {"recipient": {"id": "1", "self": {}}},
         {"recipient": {"id": "2", "contact": {"profileGivenName": "Mira", "profileFamilyName": "Sol"}}},
         {"chat": {"id": "5", "recipientId": "2"}},
-        {"chatItem": {"chatId": "5", "authorId": "2", "dateSent": str(UTC_EVE), "incoming": {}, "standardMessage": {"text": {"body": "hello"}}}},
-        {"chatItem": {"chatId": "5", "authorId": "1", "dateSent": str(UTC_EVE), "outgoing": {}, "standardMessage": {"text": {"body": "hi"}, "attachments": [{}]}}},
+        {
+            "chatItem": {
+                "chatId": "5",
+                "authorId": "2",
+                "dateSent": str(UTC_EVE),
+                "incoming": {},
+                "standardMessage": {"text": {"body": "hello"}},
+            }
+        },
+        {
+            "chatItem": {
+                "chatId": "5",
+                "authorId": "1",
+                "dateSent": str(UTC_EVE),
+                "outgoing": {},
+                "standardMessage": {"text": {"body": "hi"}, "attachments": [{}]},
+            }
+        },
         {"chatItem": {"chatId": "5", "authorId": "2", "dateSent": str(UTC_EVE), "remoteDeletedMessage": {}}},
         {"chatItem": {"chatId": "5", "authorId": "2", "dateSent": str(UTC_EVE), "updateMessage": {}}},
-    ]  # fmt: skip
+    ]
     found = read("\n".join(json.dumps(line, separators=(",", ":")) for line in lines), "Signal")
     assert said(found) == [("Mira Sol", "hello"), ("Me", "hi")]
     assert found.said[0].when == EVE
     assert found.missing == [
-        "1 deleted message", "1 media", "1 system line", 'the owner of the export is called "Me"', "times are read in UTC",
-    ]  # fmt: skip
+        "1 deleted message",
+        "1 media",
+        "1 system line",
+        'the owner of the export is called "Me"',
+        "times are read in UTC",
+    ]
 
 
 @pytest.mark.parametrize("time", ["2023-12-31, 21:41", "2023-12-31 21:41:05"])
@@ -157,9 +181,23 @@ def test_signal_export_in_markdown(time: str) -> None:
 
 def test_signal_export_in_json_lines() -> None:
     lines = [
-        {"date": "2023-12-31T21:41:05", "sender": "Mira", "body": "hello", "quote": "", "sticker": None, "attachments": []},
-        {"date": "2023-12-31T21:42:05", "sender": "Me", "body": "", "quote": "", "sticker": None, "attachments": [{"name": "x"}]},
-    ]  # fmt: skip
+        {
+            "date": "2023-12-31T21:41:05",
+            "sender": "Mira",
+            "body": "hello",
+            "quote": "",
+            "sticker": None,
+            "attachments": [],
+        },
+        {
+            "date": "2023-12-31T21:42:05",
+            "sender": "Me",
+            "body": "",
+            "quote": "",
+            "sticker": None,
+            "attachments": [{"name": "x"}],
+        },
+    ]
     found = read("\n".join(map(json.dumps, lines)) + '\n{"date": "2023-12-31T2', "Signal")
     assert (said(found), found.said[0].when, found.missing[0]) == ([("Mira", "hello")], EVE, "1 media")
 
@@ -167,24 +205,31 @@ def test_signal_export_in_json_lines() -> None:
 def test_sms_backup_has_every_chat_in_its_order_and_letters_of_two_halves() -> None:
     found = read(
         '<?xml version="1.0" encoding="UTF-8" standalone="yes" ?>\n<!--File Created By SMS Backup & Restore-->\n'
-        f'<smses count="4"><sms address="+1" date="{UTC_EVE}" type="1" body="hello &#55357;&#56842;&#10;you" contact_name="Mira" />'
+        f'<smses count="4">'
+        f'<sms address="+1" date="{UTC_EVE}" type="1" body="hello &#55357;&#56842;&#10;you" '
+        'contact_name="Mira" />'
         f'<sms address="+2" date="{UTC_EVE}" type="1" body="hi" contact_name="(Unknown)" />'
         f'<sms address="+1" date="{UTC_EVE}" type="2" body="yes" contact_name="Mira" />'
         f'<sms address="+1" date="{UTC_EVE}" type="3" body="a draft" contact_name="Mira" />'
         f'<mms date="{UTC_EVE}" msg_box="1" address="+1~+3" contact_name="Mira, Jon"><parts>'
         '<part ct="application/smil" text="&lt;smil/&gt;" /><part ct="image/jpeg" data="AAAA" />'
-        '<part ct="text/plain" text="our house" /></parts><addrs><addr address="+3" type="137" /></addrs></mms></smses>',
+        '<part ct="text/plain" text="our house" /></parts>'
+        '<addrs><addr address="+3" type="137" /></addrs></mms></smses>',
         "SMS Backup & Restore",
     )
     assert [(one.chat, one.speaker, one.text) for one in found.said] == [
-        ("Mira", "Mira", "hello 😊\nyou"), ("Mira", "Me", "yes"), ("+2", "+2", "hi"), ("Mira, Jon", "+3", "our house"),
-    ]  # fmt: skip
+        ("Mira", "Mira", "hello 😊\nyou"),
+        ("Mira", "Me", "yes"),
+        ("+2", "+2", "hi"),
+        ("Mira, Jon", "+3", "our house"),
+    ]
     assert (found.said[0].when, "1 media" in found.missing) == (EVE, True)
 
 
 KAKAOTALK = {
     "computer": (
-        "미라 님과 카카오톡 대화\n저장한 날짜 : 2024-01-01 10:00:00\n\n--------------- 2023년 12월 31일 일요일 ---------------\n"
+        "미라 님과 카카오톡 대화\n저장한 날짜 : 2024-01-01 10:00:00\n\n"
+        "--------------- 2023년 12월 31일 일요일 ---------------\n"
         "[미라] [오후 9:41] 안녕\n오늘 뭐해?\n[나] [오후 9:42] 사진\n[나] [오후 9:43] 집에 있어\n"
     ),
     "Android": (
@@ -194,7 +239,8 @@ KAKAOTALK = {
     ),
     "iPhone": (
         "Talk_2024.1.1 10:00-1.txt\n저장한 날짜 : 2024. 1. 1. 오전 10:00\n\n2023년 12월 31일 일요일\n"
-        "2023. 12. 31. 오후 9:41, 미라 : 안녕\n오늘 뭐해?\n2023. 12. 31. 오후 9:42, 나 : 사진\n2023. 12. 31. 21:43, 나 : 집에 있어\n"
+        "2023. 12. 31. 오후 9:41, 미라 : 안녕\n오늘 뭐해?\n2023. 12. 31. 오후 9:42, 나 : 사진\n"
+        "2023. 12. 31. 21:43, 나 : 집에 있어\n"
     ),
     "by days": (
         "저장한 날짜 : 2024. 1. 1.\n2023년 12월 31일 일요일\n오후 9:41, 미라 : 안녕\n오늘 뭐해?\n오후 9:42, 나 : 사진\n"
@@ -204,7 +250,7 @@ KAKAOTALK = {
         'Date,User,Message\n2023-12-31 21:41:00,"미라","안녕\n오늘 뭐해?"\n2023-12-31 21:42:00,"나","사진"\n'
         '2023-12-31 21:43:00,"나","집에 있어"\n'
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", KAKAOTALK.values(), ids=KAKAOTALK)
@@ -217,8 +263,10 @@ def test_kakaotalk(text: str) -> None:
 
 def test_kakaotalk_in_english_and_with_lines_of_the_app() -> None:
     found = read(
-        "KakaoTalk Chats with Mira\nDate Saved : Jan 1, 2024 at 10:00 AM\n\n--------------- Sunday, December 31, 2023 ---------------\n"
-        "[Mira] [9:41 PM] hello\nDec 31, 2023 at 9:42 PM, Jon : hi : there\n2023. 12. 31. 오후 9:44: 존님이 들어왔습니다.\n"
+        "KakaoTalk Chats with Mira\nDate Saved : Jan 1, 2024 at 10:00 AM\n\n"
+        "--------------- Sunday, December 31, 2023 ---------------\n"
+        "[Mira] [9:41 PM] hello\nDec 31, 2023 at 9:42 PM, Jon : hi : there\n"
+        "2023. 12. 31. 오후 9:44: 존님이 들어왔습니다.\n"
         "[Jon] [9:45 PM] This message was deleted.\n",
         "KakaoTalk",
     )
@@ -228,11 +276,32 @@ def test_kakaotalk_in_english_and_with_lines_of_the_app() -> None:
 
 
 LINE = {
-    "ja": "[LINE] 花子とのトーク履歴\n保存日時：2024/01/01 10:00\n\n2023/12/31(日)\n21:41\t花子\tこんにちは\n21:42\t太郎\t[スタンプ]\n21:43\t太郎\t\"はい、\n元気です\"\n21:44\t\t花子がメッセージの送信を取り消しました\n21:45\t花子\t☎ 通話時間 1:23\n",
-    "en": "[LINE] Chat history with 花子\nSaved on: 12/31/2023 10:00\n\nSun, 12/31/2023\n09:41 PM\t花子\tこんにちは\n09:42 PM\t太郎\t[Sticker]\n09:43 PM\t太郎\t\"はい、\n元気です\"\n09:44 PM\t花子 unsent a message.\n09:45 PM\t花子\t☎ Call time 1:23\n",
-    "zh": "[LINE] 與花子的聊天記錄\n儲存日期：2024/01/01 10:00\n\n2023/12/31（週日）\n下午09:41\t花子\tこんにちは\n下午09:42\t太郎\t[貼圖]\n下午09:43\t太郎\t\"はい、\n元気です\"\n下午09:44\t花子已收回訊息\n下午09:45\t花子\t☎ 通話時間 1:23\n",
-    "computer": "[LINE] 花子とのトーク履歴\n2023.12.31 日曜日\n21:41 花子 こんにちは\n21:42 太郎 スタンプ\n21:43 太郎 はい、\n元気です\n21:44 花子がメッセージの送信を取り消しました\n21:45 花子 ☎ 通話時間 1:23\n",
-}  # fmt: skip
+    "ja": (
+        "[LINE] 花子とのトーク履歴\n保存日時：2024/01/01 10:00\n\n"
+        "2023/12/31(日)\n21:41\t花子\tこんにちは\n21:42\t太郎\t[スタンプ]\n"
+        '21:43\t太郎\t"はい、\n元気です"\n21:44\t\t花子がメッセージの送信を取り消しました\n'
+        "21:45\t花子\t☎ 通話時間 1:23\n"
+    ),
+    "en": (
+        "[LINE] Chat history with 花子\n"
+        "Saved on: 12/31/2023 10:00\n\nSun, 12/31/2023\n"
+        "09:41 PM\t花子\tこんにちは\n09:42 PM\t太郎\t[Sticker]\n"
+        '09:43 PM\t太郎\t"はい、\n元気です"\n'
+        "09:44 PM\t花子 unsent a message.\n"
+        "09:45 PM\t花子\t☎ Call time 1:23\n"
+    ),
+    "zh": (
+        "[LINE] 與花子的聊天記錄\n儲存日期：2024/01/01 10:00\n\n"
+        "2023/12/31（週日）\n下午09:41\t花子\tこんにちは\n下午09:42\t太郎\t[貼圖]\n"
+        '下午09:43\t太郎\t"はい、\n元気です"\n下午09:44\t花子已收回訊息\n'
+        "下午09:45\t花子\t☎ 通話時間 1:23\n"
+    ),
+    "computer": (
+        "[LINE] 花子とのトーク履歴\n2023.12.31 日曜日\n21:41 花子 こんにちは\n"
+        "21:42 太郎 スタンプ\n21:43 太郎 はい、\n元気です\n"
+        "21:44 花子がメッセージの送信を取り消しました\n21:45 花子 ☎ 通話時間 1:23\n"
+    ),
+}
 
 
 @pytest.mark.parametrize("text", LINE.values(), ids=LINE)
@@ -245,12 +314,20 @@ def test_line(text: str) -> None:
 
 def test_messenger_and_instagram_begin_with_the_last_message_and_write_bytes_as_letters() -> None:
     messages = [
-        {"sender_name": "Zo\u00c3\u00a9", "timestamp_ms": UTC_EVE + 60_000, "content": "\u00f0\u009f\u0091\u008b caf\u00c3\u00a9"},
+        {
+            "sender_name": "Zo\u00c3\u00a9",
+            "timestamp_ms": UTC_EVE + 60_000,
+            "content": "\u00f0\u009f\u0091\u008b caf\u00c3\u00a9",
+        },
         {"sender_name": "Jon", "timestamp_ms": UTC_EVE + 30_000, "photos": [{"uri": "1.jpg"}, {"uri": "2.jpg"}]},
-        {"sender_name": "Jon", "timestamp_ms": UTC_EVE + 20_000, "content": "Reacted \u00e2\u009d\u00a4 to your message "},
+        {
+            "sender_name": "Jon",
+            "timestamp_ms": UTC_EVE + 20_000,
+            "content": "Reacted \u00e2\u009d\u00a4 to your message ",
+        },
         {"sender_name": "Jon", "timestamp_ms": UTC_EVE + 10_000, "content": "gone", "is_unsent": True},
         {"sender_name": "Jon", "timestamp_ms": UTC_EVE, "content": "hello"},
-    ]  # fmt: skip
+    ]
     text = json.dumps({"participants": [{"name": "Jon"}], "messages": messages})
     found = read(text, "Messenger or Instagram")
     assert said(found) == [("Jon", "hello"), ("Zoé", "👋 café")]
@@ -267,11 +344,29 @@ def test_messenger_of_encrypted_chats() -> None:
 def test_slack_shows_names_links_and_signs() -> None:
     text = json.dumps(
         [
-            {"type": "message", "user": "U1", "text": "hi <@U2> &amp; all: <https://example.org|here>", "ts": "1704058865.000100", "user_profile": {"real_name": "Mira Sol", "display_name": "mira"}},
-            {"type": "message", "user": "U2", "text": "<https://example.org/x>", "ts": "1704058865.000200", "user_profile": {"real_name": "Jon", "display_name": ""}},
-            {"type": "message", "subtype": "channel_join", "user": "U2", "text": "<@U2> has joined", "ts": "1704058865.000300"},
+            {
+                "type": "message",
+                "user": "U1",
+                "text": "hi <@U2> &amp; all: <https://example.org|here>",
+                "ts": "1704058865.000100",
+                "user_profile": {"real_name": "Mira Sol", "display_name": "mira"},
+            },
+            {
+                "type": "message",
+                "user": "U2",
+                "text": "<https://example.org/x>",
+                "ts": "1704058865.000200",
+                "user_profile": {"real_name": "Jon", "display_name": ""},
+            },
+            {
+                "type": "message",
+                "subtype": "channel_join",
+                "user": "U2",
+                "text": "<@U2> has joined",
+                "ts": "1704058865.000300",
+            },
         ]
-    )  # fmt: skip
+    )
     found = read(text, "Slack")
     assert said(found) == [("mira", "hi @Jon & all: here"), ("Jon", "https://example.org/x")]
     assert found.missing == ["1 system line", "times are read in UTC"]
@@ -279,8 +374,12 @@ def test_slack_shows_names_links_and_signs() -> None:
 
 @pytest.mark.parametrize(
     ("head", "other"),
-    [("2023-12-31 21:41:05 米拉", "2023-12-31 21:42:05 小王"), ("2023-12-31 21:41:05 米拉(12345678)", "2023-12-31 9:42:05 小王(87654321)"), ("米拉(2023-12-31 21:41:05):", "小王 (2023-12-31 21:42:05):")],
-)  # fmt: skip
+    [
+        ("2023-12-31 21:41:05 米拉", "2023-12-31 21:42:05 小王"),
+        ("2023-12-31 21:41:05 米拉(12345678)", "2023-12-31 9:42:05 小王(87654321)"),
+        ("米拉(2023-12-31 21:41:05):", "小王 (2023-12-31 21:42:05):"),
+    ],
+)
 def test_wechat_and_qq(head: str, other: str) -> None:
     found = read(f"{head}\n你好\n在吗?\n\n{other}\n[图片]\n\n{other}\n在\n", "WeChat or QQ")
     assert (said(found), found.said[0].when) == ([("米拉", "你好\n在吗?"), ("小王", "在")], EVE)
@@ -318,5 +417,5 @@ def test_other_texts_belong_to_no_messenger(text: str) -> None:
 @pytest.mark.parametrize("name", MESSENGERS)
 def test_a_text_without_messages_is_refused_with_what_to_do(name: str) -> None:
     for text in ("", "{}", "[]", "a line\n", "<smses/>"):
-        with pytest.raises(Unreadable, match="again|JSON"):
+        with pytest.raises(Unreadable, match=r"again|JSON"):
             MESSENGERS[name].read(text)

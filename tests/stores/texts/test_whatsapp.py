@@ -46,7 +46,7 @@ LOCALES = {
     "ja, half of the day": "2023/12/31 午後9:41 - Mira: hello",
     "ar": f"٣١{RLM}/١٢{RLM}/٢٠٢٣، ٩:٤١ م - Mira: hello",
     "he": f"31.12.2023, 21:41 - {RLM}Mira: hello",
-    "fa, western years": "۲۰۲۳/۱۲/۳۱،‏ ۲۱:۴۱ - Mira: hello",
+    "fa, western years": f"۲۰۲۳/۱۲/۳۱،{RLM} ۲۱:۴۱ - Mira: hello",
     "hi": "31/12/23, 9:41 अपराह्न - Mira: hello",
     "th": "31/12/2566 21:41 - Mira: hello",
     "vi": "31/12/2023, 21:41 - Mira: hello",
@@ -87,7 +87,7 @@ def test_a_file_as_phones_in_the_united_states_write_it_has_the_month_first_and_
 
 
 def test_times_of_another_calendar_are_left_and_said() -> None:
-    read = read_whatsapp("۱۴۰۲/۱۰/۱۰،‏ ۲۱:۴۱ - میرا: سلام\n")
+    read = read_whatsapp(f"۱۴۰۲/۱۰/۱۰،{RLM} ۲۱:۴۱ - میرا: سلام\n")
     assert (read.said[0].speaker, read.said[0].when) == ("میرا", None)
     assert read.missing == ["times of another calendar are not read"]
 
@@ -126,10 +126,12 @@ def test_a_line_of_the_app_is_no_message(line: str) -> None:
     [
         "<Media omitted>", "<Medien ausgeschlossen>", "<Médias omis>", "<Multimedia omitido>", "<Media omessi>",
         "<Mídia oculta>", "<Ficheiro não revelado: media>", "<Media weggelaten>", "<Без медиафайлов>",
-        "<Medya dahil edilmedi>", "<忽略多媒体文件>", "<媒體已略去>", "<미디어 파일을 제외한 메시지>", "<メディアは含まれていません>",
+        "<Medya dahil edilmedi>", "<忽略多媒体文件>", "<媒體已略去>", "<미디어 파일을 제외한 메시지>",
+        "<メディアは含まれていません>",
         "<تم استبعاد الوسائط>", "<Media tidak disertakan>", "<Pominięto multimedia>", "null",
         f"{LRM}image omitted", f"{LRM}Bild weggelassen", f"{LRM}image absente", f"{LRM}imagen omitida",
-        f"{LRM}immagine omessa", f"{LRM}imagem ocultada", f"{LRM}afbeelding weggelaten", f"{LRM}изображение отсутствует",
+        f"{LRM}immagine omessa", f"{LRM}imagem ocultada", f"{LRM}afbeelding weggelaten",
+        f"{LRM}изображение отсутствует",
         f"{LRM}图像已忽略 省略", f"{LRM}이미지 생략됨", f"{LRM}画像は省略されました", f"{LRM}sticker omitted",
         "IMG-20231231-WA0001.jpg (file attached)", f"{LRM}IMG-20231231-WA0001.jpg (Datei angehängt)",
         "PTT-20231231-WA0002.opus (fichier joint)", "Notes.pdf (archivo adjunto)", "IMG-1.jpg (file allegato)",
@@ -216,7 +218,8 @@ def test_numbers_and_unknown_contacts_have_plain_names() -> None:
 
 def test_a_chat_that_somebody_pasted_is_part_of_the_message() -> None:
     read = read_whatsapp(
-        "31.12.23, 21:41 - Mira: look what he wrote:\n[30.12.23, 10:00:00] Jon: never again\n31.12.23, 21:42 - Mira: so\n"
+        "31.12.23, 21:41 - Mira: look what he wrote:\n[30.12.23, 10:00:00] Jon: never again\n"
+        "31.12.23, 21:42 - Mira: so\n"
     )
     assert [one.text for one in read.said] == ["look what he wrote:\n[30.12.23, 10:00:00] Jon: never again", "so"]
 
