@@ -1,4 +1,4 @@
-"""DiscordChatExporter's exports of a channel: JSON, plain text and CSV."""
+"""DiscordChatExporter's exports of a channel: JSON, pages, plain text and CSV."""
 
 import csv
 import io
@@ -16,10 +16,12 @@ from dramaturg.stores.texts.messengers.gathering import (
     words,
     written_time,
 )
+from dramaturg.stores.texts.messengers.pages import discord_page
 from dramaturg.stores.texts.messengers.times import Stamp, order_of, stamp, timed
 
 AGAIN = "export the channel again, as JSON"
 _KEYS = re.compile(r'"guild":\s*\{.{0,2000}?"channel":\s*\{', re.DOTALL)
+_PAGE = re.compile(r'<(?:div|span) [^<>]{0,80}class=(?:"[^"<>]{0,40})?chatlog|\.chatlog__message')
 _TOP = re.compile(r"={20,}\n(?:Guild|Server): .*\nChannel: ")
 _COLUMNS = re.compile(r"\W?AuthorID\W{1,3}Author\W{1,3}Date\W{1,3}Content\b")
 _ROW = ("AuthorID", "Author", "Date", "Content", "Attachments")
@@ -30,7 +32,9 @@ _WORDS = ("Default", "Reply", "0", "19")
 
 
 def looks_like_discord(text: str) -> bool:
-    """Whether a text begins as one of the three forms does."""
+    """Whether a text begins as one of the four forms does."""
+    if text.lstrip().startswith("<"):
+        return bool(_PAGE.search(text))
     return bool(
         (text.lstrip().startswith("{") and _KEYS.search(text)) or _TOP.match(text.lstrip()) or _COLUMNS.match(text)
     )
@@ -44,6 +48,8 @@ def read_discord(text: str) -> Messages:
     """
     if text.lstrip().startswith("{"):
         return _read_json(text)
+    if text.lstrip().startswith("<"):
+        return discord_page(text)
     return _read_rows(text) if _COLUMNS.match(text) else _read_plain(text)
 
 

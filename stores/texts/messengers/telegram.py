@@ -1,4 +1,4 @@
-"""Telegram Desktop's export in JSON (`result.json`): of one chat, or of all of an account."""
+"""Telegram Desktop's export: in JSON (`result.json`) of one chat or of all of an account, or as pages of a chat."""
 
 import re
 from collections.abc import Iterator
@@ -14,16 +14,20 @@ from dramaturg.stores.texts.messengers.gathering import (
     words,
     written_time,
 )
+from dramaturg.stores.texts.messengers.pages import telegram_page
 
 _CHAT = re.compile(
     r'"(?:from_id|date_unixtime)"|"type":\s*"(?:personal_chat|(?:private|public)_\w+|bot_chat|saved_messages)"'
 )
 _ALL = re.compile(r'"about":\s*"[^"]{0,200}Telegram|"personal_information":\s*\{')
+_PAGE = re.compile(r'class="message (?:default|service)\b')
 _MEDIA = ("photo", "file", "media_type", "sticker_emoji")
 
 
 def looks_like_telegram(text: str) -> bool:
-    """Whether a text begins as `result.json` does."""
+    """Whether a text begins as `result.json` or `messages.html` does."""
+    if text.lstrip().startswith("<"):
+        return bool(_PAGE.search(text))
     return text.lstrip().startswith("{") and bool(_CHAT.search(text) or _ALL.search(text))
 
 
@@ -33,6 +37,8 @@ def read_telegram(text: str) -> Messages:
     Raises:
         Unreadable: it is no such export, or nobody wrote anything.
     """
+    if text.lstrip().startswith("<"):
+        return telegram_page(text)
     value = json_of(text)
     chats = objects(within(value, "chats", "list")) + objects(within(value, "left_chats", "list"))
     if not chats and isinstance(value, dict) and "messages" in value:

@@ -42,7 +42,7 @@ _NAMES_OF_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep
 _MONTHS = {month: at for at, month in enumerate(_NAMES_OF_MONTHS, start=1)}
 _MONTH = f"({'|'.join(_MONTHS)})[a-z]{{0,6}}"
 _MONTH_FIRST = re.compile(rf"(?:[a-z]{{3,9}}, )?{_MONTH}\.? (\d{{1,2}}),? (\d{{4}})", re.IGNORECASE)
-_MONTH_SECOND = re.compile(rf"(\d{{1,2}})[ -]{_MONTH}[ -](\d{{2,4}})", re.IGNORECASE)
+_MONTH_SECOND = re.compile(rf"(?:[a-z]{{3,9}}, )?(\d{{1,2}})[ -]{_MONTH}[ -](\d{{2,4}})", re.IGNORECASE)
 
 
 class Stamp(NamedTuple):

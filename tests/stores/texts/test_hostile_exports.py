@@ -194,3 +194,15 @@ def test_values_of_another_kind_are_passed_over(messenger: str, value: Any) -> N
 def test_xml_with_declarations_is_refused(top: str) -> None:
     with pytest.raises(Unreadable, match="declarations"):
         MESSENGERS["SMS Backup & Restore"].read(f'{top}<smses><sms date="1" type="1" body="&b;"/></smses>')
+
+
+@pytest.mark.parametrize(
+    "sign", ["<", "<a>", "<div class=", "</div>", "<!--", "<br>", "<div>", "&lt;", "<a b='"], ids=repr
+)
+def test_a_page_of_repeated_tags_ends_soon(sign: str) -> None:
+    page = f'<html><div class="message default"><div class="from_name">Mira</div><div class="text">hello{sign * 50_000}'
+    for messenger in ("Telegram", "Discord"):
+        try:
+            MESSENGERS[messenger].read(page)
+        except Unreadable:
+            continue
