@@ -23,8 +23,8 @@ _ZONE = re.compile(r" (?:UTC|GMT)[+-]\d\d:?\d\d$")
 _IN_TELEGRAM = ("message", "date", "from_name", "text", "media_wrap", "forwarded")
 _IN_DISCORD = (
     "chatlog__message-container", "chatlog__author", "chatlog__timestamp", "chatlog__short-timestamp",
-    "chatlog__content", "chatlog__attachment", "chatlog__sticker", "chatlog__system-notification-content", "chatlog__embed",
-    "chatlog__reply", "chatlog__edited-timestamp",
+    "chatlog__content", "chatlog__attachment", "chatlog__sticker", "chatlog__system-notification-content",
+    "chatlog__embed", "chatlog__reply", "chatlog__edited-timestamp",
 )  # fmt: skip
 
 

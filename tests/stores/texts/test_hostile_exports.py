@@ -84,9 +84,11 @@ def written(messenger: str, text: str) -> list[str]:
 @pytest.mark.parametrize("messenger", MESSENGERS)
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_message_is_read_as_it_is(messenger: str, text: str) -> None:
-    if messenger == "SMS Backup & Restore" and "\x1b" in text:
-        pytest.skip("no XML may hold it")
     made = export(messenger, [text, "hello"])
+    if messenger == "SMS Backup & Restore" and "\x1b" in text:  # which no XML may hold
+        with pytest.raises(Unreadable, match="is no whole XML"):
+            MESSENGERS[messenger].read(made)
+        return
     assert messenger_of(made) == messenger
     assert [one.strip() for one in written(messenger, made)] == [text.strip(), "hello"]
 
@@ -196,9 +198,7 @@ def test_xml_with_declarations_is_refused(top: str) -> None:
         MESSENGERS["SMS Backup & Restore"].read(f'{top}<smses><sms date="1" type="1" body="&b;"/></smses>')
 
 
-@pytest.mark.parametrize(
-    "sign", ["<", "<a>", "<div class=", "</div>", "<!--", "<br>", "<div>", "&lt;", "<a b='"], ids=repr
-)
+@pytest.mark.parametrize("sign", ["<", "<a>", "<div class=", "</div>", "<!--", "<br>", "<div>", "&lt;", "<a b="])
 def test_a_page_of_repeated_tags_ends_soon(sign: str) -> None:
     page = f'<html><div class="message default"><div class="from_name">Mira</div><div class="text">hello{sign * 50_000}'
     for messenger in ("Telegram", "Discord"):

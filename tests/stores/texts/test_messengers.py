@@ -136,15 +136,18 @@ def test_telegram_as_a_page() -> None:
         '<div class="message service" id="message-1"><div class="body details">31 December 2023</div></div>\n'
         '<div class="message default clearfix" id="message1"><div class="body">\n'
         '<div class="pull_right date details" title="31.12.2023 21:41:05 UTC+01:00">21:41</div>\n'
-        '<div class="from_name">\nMira \n</div>\n<div class="text">\na &lt;b&gt; &amp;<br>look: <a href="x">here</a>\n</div></div></div>\n'
+        '<div class="from_name">\nMira \n</div>\n'
+        '<div class="text">\na &lt;b&gt; &amp;<br>look: <a href="x">here</a>\n</div></div></div>\n'
         '<div class="message default clearfix joined" id="message2"><div class="body">\n'
         '<div class="pull_right date details" title="31.12.2023 21:42:05 UTC+01:00">21:42</div>\n'
         '<div class="media_wrap clearfix"><a class="media clearfix" href="x"><div class="title">Photo</div></a></div>'
         '<div class="text">\nour house\n</div></div></div>\n'
         '<div class="message default clearfix" id="message3"><div class="body">\n<div class="from_name">Jon</div>'
-        '<div class="forwarded body"><div class="from_name">Zoe <span class="date details" title="1.1.2020">2020</span></div>'
+        '<div class="forwarded body">'
+        '<div class="from_name">Zoe <span class="date details" title="1.1.2020">2020</span></div>'
         '<div class="text">another said it</div></div></div></div>'
-        '<div class="message default clearfix joined" id="message4"><div class="body"><div class="text">yes</div></div></div>'
+        '<div class="message default clearfix joined" id="message4"><div class="body">'
+        '<div class="text">yes</div></div></div>'
         "</div></div></body></html>",
         "Telegram",
     )
@@ -158,11 +161,14 @@ def test_discord_as_a_page() -> None:
         "<!doctype html><html lang=en><head><style>.chatlog__message-group { color: red }</style></head><body>"
         "<div class=preamble>x</div><div class=chatlog><div class=chatlog__message-group>"
         '<div id=c1 class="chatlog__message-container "><div class=chatlog__message>'
-        "<div class=chatlog__reply><div class=chatlog__reply-author>Jon</div><div class=chatlog__reply-content>why?</div></div>"
+        "<div class=chatlog__reply><div class=chatlog__reply-author>Jon</div>"
+        "<div class=chatlog__reply-content>why?</div></div>"
         "<span class=chatlog__author title=mira99 data-user-id=1>Mira</span>"
-        '<span class=chatlog__timestamp title="Sunday, December 31, 2023 9:41 PM"><a href=#c1>12/31/2023 9:41 PM</a></span>'
+        '<span class=chatlog__timestamp title="Sunday, December 31, 2023 9:41 PM">'
+        "<a href=#c1>12/31/2023 9:41 PM</a></span>"
         '<div class="chatlog__content chatlog__markdown"><span class=chatlog__markdown-preserve>hello\nyou '
-        '<img class=chatlog__emoji alt="👋" src=x></span><span class=chatlog__edited-timestamp title=x>(edited)</span></div></div></div>'
+        '<img class=chatlog__emoji alt="👋" src=x></span>'
+        "<span class=chatlog__edited-timestamp title=x>(edited)</span></div></div></div>"
         '<div id=c2 class="chatlog__message-container "><div class=chatlog__message>'
         '<div class=chatlog__short-timestamp title="Sunday, December 31, 2023 9:42 PM">9:42 PM</div>'
         '<div class="chatlog__content chatlog__markdown"><span class=chatlog__markdown-preserve>more</span></div>'
