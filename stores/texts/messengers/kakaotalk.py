@@ -17,6 +17,10 @@ _DAY = re.compile(
 _COMPUTER = re.compile(r"\[([^\n]{1,100}?)\] \[((?:오전|오후) \d{1,2}:\d\d|\d{1,2}:\d\d(?: ?[AP]M)?)\] (.*)")
 _PHONE = re.compile(r"([^\[\n]{0,40}?\d:\d\d(?: ?[AP]M)?), ([^\n]{1,100}?) : (.*)")
 _APP = re.compile(r"([^\[\n]{8,40}?\d:\d\d(?: ?[AP]M)?)(?:[:,] .*)?")
+_BY_APP = re.compile(
+    r"[^\n]{1,100}님(?:이|을|께서)? ?[^\n]{0,100}(?:들어왔습니다|나갔습니다|초대했습니다|내보냈습니다)\.?"
+    r"|[^\n]{1,100} (?:joined this chatroom|left this chatroom|invited [^\n]{1,100} to this chatroom)\.?"
+)
 _SAVED = re.compile(r"(?:저장한 날짜|Date Saved) ?: ")
 _MEDIA = re.compile(
     r"(?:사진|동영상|Photos?|Videos?)(?: \d+(?:장|개)?)?|\(?(?:이모티콘|[Ee]moticons?)\)? ?"
@@ -64,6 +68,8 @@ def _read_lines(text: str) -> Messages:
         elif (found := _APP.fullmatch(line)) and stamp(found[1]):
             gathered.leave("system line", times=bool(line[len(found[1]) :]))  # a time alone heads what follows
             inside = False
+        elif _BY_APP.fullmatch(line):
+            gathered.leave("system line")
         elif inside:
             entries[-1][3].append(line)
         elif line and entries:

@@ -28,8 +28,8 @@ EDITED = re.compile(
     re.IGNORECASE,
 )
 MEDIA = re.compile(
-    r"media|medien|m[ée]dias?|multimedia|m[íi]dia|медиа|medya|multimédi|多媒体|多媒體|媒体|媒體|미디어|メディア|وسائط|رسانه|मीडिया|מדיה"
-    r"|สื่อ|phương tiện|null",
+    r"\b(?:m[eé]dias?|medien|multimedia|m[íi]dia|медиа\w*|medya|multimédi\w*|multimedi\w*)\b"
+    r"|多媒体|多媒體|媒体|媒體|미디어|メディア|وسائط|رسانه|मीडिया|מדיה|สื่อ|phương tiện",
     re.IGNORECASE,
 )
 CALL = re.compile(

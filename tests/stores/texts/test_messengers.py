@@ -317,14 +317,14 @@ def test_kakaotalk_in_english_and_with_lines_of_the_app() -> None:
     found = read(
         "KakaoTalk Chats with Mira\nDate Saved : Jan 1, 2024 at 10:00 AM\n\n"
         "--------------- Sunday, December 31, 2023 ---------------\n"
-        "[Mira] [9:41 PM] hello\nDec 31, 2023 at 9:42 PM, Jon : hi : there\n"
+        "[Mira] [9:41 PM] hello\n존님이 나갔습니다.\nDec 31, 2023 at 9:42 PM, Jon : hi : there\n"
         "2023. 12. 31. 오후 9:44: 존님이 들어왔습니다.\n"
         "[Jon] [9:45 PM] This message was deleted.\n",
         "KakaoTalk",
     )
     assert said(found) == [("Mira", "hello"), ("Jon", "hi : there")]
     assert [one.when for one in found.said] == [datetime(2023, 12, 31, 21, 41), datetime(2023, 12, 31, 21, 42)]
-    assert found.missing == ["1 deleted message", "1 system line"]
+    assert found.missing == ["1 deleted message", "2 system lines"]
 
 
 LINE = {

@@ -147,7 +147,8 @@ def test_media_are_counted_and_no_message(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<sighs> fine", "<3", "a <b: c> d", "see notes.txt (the old one)", "poll: yes or no?", "call me"]
+    "text",
+    ["<sighs> fine", "<immediately>", "<3", "a <b: c> d", "see notes.txt (the old one)", "poll: yes or no?", "call me"],
 )
 def test_what_only_looks_like_media_is_kept(text: str) -> None:
     assert read_whatsapp(f"31.12.23, 21:41 - Mira: {text}\n").said[0].text == text
