@@ -6,7 +6,7 @@ short that several make some sense, the letters that are frequent in a language 
 """
 
 import codecs
-from typing import Any
+from functools import cache
 
 from dramaturg.stores.texts.form import Unreadable
 
@@ -48,6 +48,18 @@ FREQUENT = {
     "cp874": "านรกเงมอยลวดทตสะปบคหแใไ่้ีิัุู",
 }
 """The encodings that people's files are in, the commonest first, and what is frequent in their languages."""
+LATIN = frozenset({"cp1252", "cp1250", "cp1254", "cp1257", "cp1258"})
+"""In which letters that are not ASCII stand among those that are."""
+BESIDE = {True: 1.0, False: 0.5}
+"""What a letter counts where it stands as its language has it, and where it does not."""
+ROWS = {
+    "gb18030": ("gb2312", 0xB0, 0xD7),
+    "big5": ("big5", 0xA4, 0xC6),
+    "cp932": ("euc_jp", 0xB0, 0xCF),
+    "euc_jp": ("euc_jp", 0xB0, 0xCF),
+    "cp949": ("euc_kr", 0xB0, 0xC8),
+}
+"""Where an encoding, or one with the same signs, has those in common use."""
 MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -57,7 +69,6 @@ MARKS = (
 )
 NO_TEXT = "is no text: choose the text that your messenger or your word processor exports"
 _CONTROLS = dict.fromkeys([*range(7), *range(14, 27), 28, 29, 30, 31, 127], "")
-_ORDER = list(FREQUENT).index
 
 
 def decoded(data: bytes) -> tuple[str, str]:
@@ -130,17 +141,47 @@ def _wide(data: bytes) -> str:
 
 def _guessed(data: bytes) -> list[str]:
     """The encodings that a text may be in, the likeliest first."""
-    from charset_normalizer import from_bytes
-
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())
     sample = lines[:SAMPLE]
     if len(lines) > SAMPLE and b"\n" in sample:
         sample = sample[: sample.rindex(b"\n")]  # and no letter cut in two
-    found = from_bytes(sample, cp_isolation=list(FREQUENT), enable_fallback=False)
-    return [one.encoding for one in sorted(found, key=lambda one: (3 * one.chaos - _share(one), _ORDER(one.encoding)))]
+    scores = dict[str, float]()
+    for encoding in FREQUENT:
+        try:
+            scores[encoding] = _likeness(sample.decode(encoding), encoding)
+        except UnicodeDecodeError:
+            if _damage(sample, encoding) <= DAMAGE:
+                scores[encoding] = _likeness(sample.decode(encoding, "replace"), encoding)
+    return sorted((one for one in scores if scores[one] > 0.3), key=lambda one: -scores[one])
 
 
-def _share(guess: Any) -> float:
-    """How much of what is not ASCII in a guess is frequent in its language."""
-    foreign = [letter for letter in str(guess) if letter > "\x7f"]
-    return sum(letter in FREQUENT[guess.encoding] for letter in foreign) / len(foreign) if foreign else 0.0
+def _likeness(text: str, encoding: str) -> float:
+    """How much of what is not ASCII is as its language has it, from 0 to 1."""
+    frequent, common = FREQUENT[encoding], _common(encoding)
+    whole, count = 0.0, 0
+    for at, letter in enumerate(text):
+        if letter > "\x7f":
+            count += 1
+            if letter in frequent:
+                weight = 1.0
+            elif common:
+                weight = 0.8 * (letter in common)
+            else:
+                weight = 0.4 * letter.isalpha()
+            if letter.isalpha():
+                around = text[at - 1 : at] + text[at + 1 : at + 2]
+                beside = any("a" <= one <= "z" or "A" <= one <= "Z" for one in around)
+                weight *= BESIDE[(encoding in LATIN) == beside]
+            whole += weight
+    return whole / count if count else 0.0
+
+
+@cache
+def _common(encoding: str) -> frozenset[str]:
+    """The signs in common use, which the standard of a language in thousands of signs has in its first rows."""
+    if encoding not in ROWS:
+        return frozenset()
+    codec, first, last = ROWS[encoding]
+    return frozenset(
+        bytes([row, cell]).decode(codec, "ignore") for row in range(first, last + 1) for cell in range(0x40, 0xFF)
+    ) - {""}
