@@ -1,6 +1,7 @@
 """Text files in the encodings that people have, most of them short."""
 
 import pytest
+from babel import Locale
 
 from dramaturg.stores.texts.decoding import decoded
 from dramaturg.stores.texts.form import Unreadable
@@ -44,6 +45,22 @@ TEXTS = {
 )
 def test_a_text_is_read_in_the_encoding_that_it_was_saved_in(encoding: str, text: str) -> None:
     assert decoded(text.encode(encoding))[0] == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "language"),
+    [
+        ("gb18030", "zh"), ("big5", "zh_Hant"), ("cp932", "ja"), ("cp949", "ko"), ("cp1252", "de"), ("cp1252", "fr"),
+        ("cp1252", "es"), ("cp1252", "pt"), ("cp1250", "pl"), ("cp1250", "cs"), ("cp1251", "ru"), ("koi8_r", "ru"),
+        ("cp1253", "el"), ("cp1254", "tr"), ("cp1255", "he"), ("cp1256", "ar"), ("cp874", "th"),
+    ],
+)  # fmt: skip
+def test_lines_that_no_table_was_made_from_are_read(encoding: str, language: str) -> None:
+    places = list(Locale.parse(language).territories.values())
+    texts = ["\n".join(places[at : at + 20]) + "\n" for at in range(0, len(places) - 20, 20)]
+    texts = [text for text in texts if text.encode(encoding, "ignore").decode(encoding) == text]
+    assert len(texts) >= 3
+    assert sum(decoded(text.encode(encoding))[0] == text for text in texts) >= len(texts) * 0.9
 
 
 def test_the_encoding_has_its_name() -> None:
