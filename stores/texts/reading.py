@@ -12,11 +12,13 @@ from dramaturg.stores.formats.bounds import LARGEST_FILE, Refused, read_foreign
 from dramaturg.stores.texts.decoding import decoded
 from dramaturg.stores.texts.diary import looks_like_diary, read_diary
 from dramaturg.stores.texts.form import SourceText, Unreadable, chat_text
-from dramaturg.stores.texts.messengers.table import MESSENGERS
+from dramaturg.stores.texts.messengers.table import MESSENGERS, messenger_of
 from dramaturg.stores.texts.scripts import looks_like_script, read_script
 
 LOOKED_AT = 20_000
 """Characters by which the format of a text is told."""
+PAGES = (".html", ".htm")
+"""Names of pages, of which some are chats."""
 PACKED_CHAT = 10_000
 """Files in an archive of a chat; all but the chat are pictures and the like."""
 
@@ -40,11 +42,13 @@ def read_sent(name: str, data: bytes) -> SourceText:
     try:
         if data.startswith(b"PK\x03\x04") and (chat := _chat_in(data)) is not None:
             return _with_name(read_sent(*chat), name)
-        if Path(name).suffix.lower() in PACKED:
+        suffix = Path(name).suffix.lower()
+        if suffix in PACKED and not (suffix in PAGES and messenger_of(decoded(data)[0])):
             markdown, missing = as_markdown(data, name)
             text = markdown.decode()
         else:
-            text, _ = decoded(data)
+            text, encoding = decoded(data)
+            missing += [f"letters that are damaged: read as {encoding}"] if "damaged" in encoding else []
         if not text.strip():
             raise Unreadable("holds no text: choose a file with some")
         found = _by_form(name, text)
@@ -55,9 +59,8 @@ def read_sent(name: str, data: bytes) -> SourceText:
 
 def _by_form(name: str, text: str) -> SourceText:
     sample = text[:LOOKED_AT]
-    for messenger in MESSENGERS.values():
-        if messenger.looks(sample):
-            return chat_text(name, messenger.read(text))
+    if messenger := messenger_of(sample):
+        return chat_text(name, MESSENGERS[messenger].read(text))
     if looks_like_script(name, text):
         return _in_small_letters(read_script(name, text))
     if looks_like_diary(name, text):
