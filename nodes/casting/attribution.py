@@ -5,19 +5,16 @@ Approach for Quote Attribution": what stands beside a quotation counts first, wh
 """
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dramaturg.nodes.casting.beside import (
     BEFORE_OBJECT_EN,
-    NAME,
-    NEAR,
     Beside,
     beats,
     narration,
 )
-from dramaturg.nodes.casting.people import People, Prose, is_narrator, is_pronoun, read_prose
+from dramaturg.nodes.casting.people import CALL, NAMES, People, Prose, is_narrator, is_pronoun, read_prose
 from dramaturg.nodes.casting.quotes import Quote
 from dramaturg.nodes.casting.words import ANYBODY_EN, NARRATOR, Gender, Language
 
@@ -27,8 +24,6 @@ PARTY = 6
 """Turns before one in which whoever speaks is of the talk: where that is one other, it is that one's turn."""
 FEW = 3
 """The same where they are called by what they are, `the girl`."""
-CALLED = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
-NAMES = re.compile(rf"(?<![\w’'-]){NAME}")
 
 
 class Named(NamedTuple):
@@ -200,7 +195,7 @@ class Attribution:
         for at in range(turn.first, turn.last):
             text = self.found[at].text
             if self.prose.language == "en":
-                found += filter(None, (self.people.named(one["who"]) for one in CALLED.finditer(text)))
+                found += filter(None, (self.people.named(one["who"]) for one in CALL.finditer(text)))
             else:
                 found += filter(None, (self._called_first(text),))
         return found

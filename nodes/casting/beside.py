@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from dramaturg.nodes.casting.quotes import Paragraph, Quote
@@ -29,7 +28,8 @@ NEAR = 400
 """Characters on either side of a quotation that are looked at."""
 CAPITAL = r"(?:St\.?\s+)?[A-ZÀ-ÖØ-Þ]\w*+(?:[’'-]\w++)*+"
 TITLE = rf"(?:{'|'.join(one.capitalize() for one in TITLES_EN)})\b\.?"
-NAME = rf"(?:{TITLE}\s+(?:(?:de|von|van|du|la|le|der)\s+)*){{0,3}}{CAPITAL}(?:\s+(?:(?:de|von|van|du|la|le|der|the)\s+)?{CAPITAL}){{0,4}}"
+PARTICLE = r"(?:de|von|van|du|la|le|der|the)\s+"
+NAME = rf"(?:{TITLE}\s+(?:{PARTICLE})*){{0,3}}{CAPITAL}(?:\s+(?:{PARTICLE})?{CAPITAL}){{0,4}}"
 DETERMINER = r"(?:[Tt]he|[Aa]n?|[Hh]is|[Hh]er|[Mm]y|[Tt]heir|[Oo]ur|[Tt]h(?:is|at)|[Aa]nother)"
 BREAK = rf"(?!(?:{'|'.join(sorted(BREAKS_EN))}|\w+ly)\b)"
 DESCRIPTION = rf"{DETERMINER}(?:\s+{BREAK}[\w’'-]+){{1,4}}"
@@ -43,9 +43,13 @@ VERB_FIRST = re.compile(rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|so|thus|then|her
 SUBJECT_FIRST = re.compile(
     rf"[\s,;.—–*_-]{{0,6}}(?:(?:and|but|as|then|so)\s+)?{SHORT},?\s+(?:(?:{ADVERB})\s+){{0,3}}?(?P<verb>{SPEECH})\b"
 )
+BEHIND_VERB = re.compile(rf"\s+{SUBJECT}")
 SPOKEN = re.compile(rf"\b(?:{SPEECH})\b")
 WHO = re.compile(rf"(?<![\w’'-])(?P<who>{PRONOUN}|{DESCRIPTION}|{NAME})")
 SENTENCE = re.compile(r"(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)[.!?…][”’\"']?\s+(?=[\"“‘']?[A-ZÀ-Þ])")
+CLAUSE_ZH = rf"(?P<clause>[^，。！？；：、\s“”「」]{{1,14}}?)(?:{'|'.join(SPEECH_ZH)})"
+BEFORE_ZH = re.compile(rf"{CLAUSE_ZH}(?:了|着|起来|一句|一声)?[：:，,。]?\s*$")
+BEHIND_ZH = re.compile(rf"\s*{CLAUSE_ZH}")
 ZH_SENTENCE = re.compile(r"[。！？；…\n]+")
 
 
@@ -109,21 +113,22 @@ def _in_english(there: Around, quote: Quote) -> Beside | None:
             late = "." in begins
             # Behind a full stop of the narration itself it is another sentence.
             return Beside(found["who"], there.after_at + found.start("who"), "verb", not (weak or late))
-    for said, begin in ((there.before, there.before_at), (there.lead, there.lead_at)):
-        sentence = _last_sentence(said)
-        if not sentence.rstrip().endswith((",", ":", "—", "-")):
-            continue
-        verbs = [*SPOKEN.finditer(sentence)]
-        if not verbs:
-            continue
-        begin += len(said) - len(sentence)
-        for verb in reversed(verbs):
-            for one in reversed([*WHO.finditer(sentence, 0, verb.start())]):
-                if _is_somebody(one["who"]) and not _is_object(sentence, one.start()):
-                    return Beside(one["who"], begin + one.start(), "verb", verb.group() not in WEAK_EN)
-            after = re.compile(rf"\s+{SUBJECT}").match(sentence, verb.end())
-            if after and _is_somebody(after["who"]):
-                return Beside(after["who"], begin + after.start("who"), "verb")
+    return _before_in_english(there.before, there.before_at) or _before_in_english(there.lead, there.lead_at)
+
+
+def _before_in_english(said: str, begin: int) -> Beside | None:
+    """The subject of the last verb of speech in the sentence that ends before a quotation."""
+    sentence = _last_sentence(said)
+    if not sentence.rstrip().endswith((",", ":", "—", "-")):
+        return None
+    begin += len(said) - len(sentence)
+    for verb in reversed([*SPOKEN.finditer(sentence)]):
+        for one in reversed([*WHO.finditer(sentence, 0, verb.start())]):
+            if _is_somebody(one["who"]) and not _is_object(sentence, one.start()):
+                return Beside(one["who"], begin + one.start(), "verb", verb.group() not in WEAK_EN)
+        after = BEHIND_VERB.match(sentence, verb.end())
+        if after and _is_somebody(after["who"]):
+            return Beside(after["who"], begin + after.start("who"), "verb")
     return None
 
 
@@ -133,7 +138,7 @@ def _last_sentence(said: str) -> str:
 
 
 def _is_somebody(who: str) -> bool:
-    first = who.split()[0].casefold().rstrip(".")
+    first = who.split(maxsplit=1)[0].casefold().rstrip(".")
     return first in {"i", "he", "she", "they", "we"} or len(who.split()) > 1 or first not in NO_NAMES_EN
 
 
@@ -144,8 +149,8 @@ def _is_object(sentence: str, at: int) -> bool:
 
 def beats(text: str, begin: int, end: int, first: bool) -> Beside | None:
     """Who does something in a piece of narration: the subject of its first, or its last, sentence (English)."""
-    said = text[begin:end][:NEAR] if first else text[max(begin, end - NEAR) : end]
     start = begin if first else max(begin, end - NEAR)
+    said = text[start : min(end, start + NEAR)]
     pieces = [0, *(found.end() for found in SENTENCE.finditer(said)), len(said)]
     at = pieces[0] if first else pieces[-2]
     sentence = said[at : pieces[1] if first else pieces[-1]]
@@ -155,17 +160,12 @@ def beats(text: str, begin: int, end: int, first: bool) -> Beside | None:
     return None
 
 
-@lru_cache(maxsize=1)
-def _zh_verb() -> re.Pattern[str]:
-    return re.compile(rf"(?P<clause>[^，。！？；：、\s“”「」]{{1,14}}?)(?:{'|'.join(SPEECH_ZH)})(?:了|着|起来|一句|一声)?[：:，,。]?\s*$")
-
-
 def _in_chinese(there: Around, quote: Quote) -> Beside | None:
     before = there.before or there.lead
     begin = there.before_at if there.before else there.lead_at
     sentences = [0, *(found.end() for found in ZH_SENTENCE.finditer(before))]
     sentence = before[sentences[-1] :]
-    if found := _zh_verb().search(sentence):
+    if found := BEFORE_ZH.search(sentence):
         at, who = found.start("clause"), bare_zh(found["clause"])
         if not who:  # the subject stands in an earlier clause
             clauses = ((one.start(), one.group()) for one in re.finditer(r"[^，、：:\s]+", sentence[:at]))
@@ -173,9 +173,8 @@ def _in_chinese(there: Around, quote: Quote) -> Beside | None:
             who = who[0] if re.match("[他她我](?!们)", who) else who
         if who:
             return Beside(who, begin + sentences[-1] + at, "verb")
-    tail = re.compile(rf"\s*(?P<clause>[^，。！？；：、\s“”「」]{{1,14}}?)(?:{'|'.join(SPEECH_ZH)})(?:了|着)?[，。：,.]?(?:$|\W|[^\W])")
-    if (found := tail.match(there.after)) and (who := bare_zh(found["clause"])):
-        return Beside(who, there.after_at + found.start("clause"), "verb", not there.after.lstrip()[:1] == "的")
+    if (found := BEHIND_ZH.match(there.after)) and (who := bare_zh(found["clause"])):
+        return Beside(who, there.after_at + found.start("clause"), "verb", not there.after.lstrip().startswith("的"))
     return None
 
 
@@ -206,7 +205,7 @@ def _in_korean(there: Around, quote: Quote) -> Beside | None:
 
 
 def _speaks_ko(sentence: str) -> bool:
-    words = [one.strip(".,!?…\"” ") for one in sentence.split()]
+    words = [one.strip('.,!?…"” ') for one in sentence.split()]
     return any(one in SPEECH_KO or one.removeprefix("라고").removeprefix("하고") in SPEECH_KO for one in words)
 
 

@@ -20,7 +20,6 @@ from dramaturg.nodes.casting.words import (
     PRONOUNS_KO,
     PRONOUNS_ZH,
     RELATIVES_EN,
-    SUBJECT_KO,
     SURNAMES_KO,
     SURNAMES_ZH,
     TITLES_EN,
@@ -31,7 +30,9 @@ from dramaturg.nodes.casting.words import (
 SENTENCE_ON = re.compile(r"(?:[a-z,;]|,[’'”\"]) $")
 WORD = re.compile(r"[^\W\d_][\w’'-]*")
 NAMES = re.compile(rf"(?<![\w’'-]){NAME}")
-CALL = re.compile(rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y)\s)(?P<who>{NAME})(?=[,.!?;—]|$)")
+CALL = re.compile(
+    rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)"
+)
 """Somebody who is spoken to by name."""
 DECORATION = frozenset({"dear", "poor", "little", "old", "young"})
 PRONOUN_NEAR = re.compile(r"\b(he|him|himself|his|she|her|herself|hers)\b")
@@ -45,11 +46,16 @@ RARE = 10
 """How many times more often Mr. Darcy stands than Mr. Fitzwilliam Darcy where that is one."""
 SURE = 0.65
 """Share of pronouns from which on they tell a gender."""
-OF_FIRST_NAMES = frozenset({"Miss", "Lady", "Sir", "Master", "Uncle", "Aunt", "Cousin", "Brother", "Sister", "Prince", "Princess"})
+OFTEN = 20
+"""A name is not rare where a person has it once in so many mentions."""
+LONG = 5
+"""Words of a description from which on it is none of somebody."""
+OF_FIRST_NAMES = frozenset(("Miss", "Lady", "Sir", "Master", "Uncle", "Aunt", "Cousin", "Brother", "Sister", "Prince"))
 """Titles that stand before a first name alone."""
-WOMEN = frozenset({"Mrs", "Miss", "Lady"})
-PLACES = frozenset("Lodge House Hall Park Street Square Road Abbey Castle Lane Hill Bridge Inn Court Place River".split())
-NEVER_SPEAKERS = frozenset("other others one voice former latter two three first second third crowd people".split())
+WOMEN = frozenset(("Mrs", "Miss", "Lady"))
+POSSESSED = re.compile(r"(?:his|her|my|their|our)\b", re.IGNORECASE)
+PLACES = frozenset(("Lodge", "House", "Hall", "Park", "Street", "Square", "Road", "Abbey", "Castle", "Lane", "Court"))
+NEVER_SPEAKERS = frozenset(("other", "others", "one", "voice", "former", "latter", "first", "crowd", "people"))
 
 
 class Person(NamedTuple):
@@ -85,7 +91,7 @@ class Form(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """A text with what is found in it before anybody is known: its paragraphs, quotations, and who stands beside them."""
+    """A text with what is found in it before anybody is known: paragraphs, quotations, and who stands beside them."""
 
     text: str
     language: Language
@@ -194,67 +200,73 @@ def _forms_of(said: str) -> Iterator[Form]:
         yield Form(title, tuple(words))
 
 
-def _english(prose: Prose) -> Iterable[Person]:
-    text = prose.text
-    usual = _usual_words(text)
-
-    def proper(form: Form) -> Form | None:
-        words = list(form.words)
-        while words and words[0].casefold() in usual and not form.title and form not in certain:
-            del words[0]
-        is_name = words and not words[0].islower() and not (len(words) > 1 and words[-1] in PLACES)
-        return Form(form.title, tuple(words)) if is_name else None
-
-    certain = {form for form, times in _right_beside(prose).items() if times > 1}
-    counts, where = Counter[Form](), defaultdict[Form, list[int]](list)
-    for found in NAMES.finditer(text):
-        for form in map(proper, _forms_of(found.group())):
-            if form:
-                counts[form] += 1
-                where[form].append(found.end())
-    spoken, described = Counter[Form](), Counter[str]()
-    for one in prose.beside:
-        if one and (form := next(filter(None, map(proper, forms_in(one.who))), None)):
-            if form.words[0] in one.who and not re.match(r"(?:his|her|my|their|our)\b", one.who, re.I):
-                spoken[form] += 1
-        elif one and one.strong and (words := one.who.split())[0].casefold() == "the" and len(words) < 5:
-            if words[-1].casefold() not in NEVER_SPEAKERS:
-                described[" ".join(["the", *(word.casefold() for word in words[1:])])] += 1
-    called = Counter(
-        form for quote in prose.quotes for one in CALL.finditer(quote.text) for form in map(proper, _forms_of(one["who"])) if form
-    )
-    genders = {form: form.gender or _pronouns_after(text, ends) for form, ends in where.items()}
-    evident = {form for form in counts if spoken[form] or form.title or called[form] > 1}
-    shared = {word for form in evident for word in form.words if not word.islower()}
-
-    def is_of_somebody(form: Form) -> bool:
-        ends = {form.words[0], form.words[-1]}
-        return form in evident or (len(form.words) > 1 and counts[form] > 1 and bool(ends & shared))
-
-    forms = [form for form in counts if is_of_somebody(form)]
-    for group in _joined(sorted(forms, key=lambda form: -counts[form])[:MOST], counts, genders):
+def _english(prose: Prose) -> Iterator[Person]:
+    """Names that speak, have a title or are called, joined; and whoever speaks without a name."""
+    proper = Proper(prose)
+    where = defaultdict[Form, list[int]](list)
+    for found in NAMES.finditer(prose.text):
+        for form in proper.forms(found.group()):
+            where[form].append(found.end())
+    counts = Counter({form: len(ends) for form, ends in where.items()})
+    spoken = Counter(form for one in prose.beside if one for form in _naming(one.who, proper))
+    calls = (found["who"] for quote in prose.quotes for found in CALL.finditer(quote.text))
+    called = Counter(form for who in calls for form in proper.forms(who))
+    genders = {form: form.gender or _pronouns_after(prose.text, ends) for form, ends in where.items()}
+    forms = _of_persons(counts, {form for form in counts if spoken[form] or form.title or called[form] > 1})
+    for group in _joined(forms, counts, genders):
         times, gender = sum(spoken[form] for form in group), _of_all(genders[form] for form in group)
         known = gender and any(form.title or called[form] for form in group)
         if times or (known and sum(counts[form] for form in group) > SELDOM):
-            yield _person([(form.spelled, counts[form]) for form in group], times, gender, group)
-    for name, times in described.items():
+            yield _person(group, counts, times, gender)
+    described = (_described(one.who) for one in prose.beside if one and one.strong and not [*proper.forms(one.who)])
+    for name, times in Counter(filter(None, described)).items():
         if times > 1:
             yield Person(name, (), times, times, RELATIVES_EN.get(name.split()[-1], ""))
 
 
-def _right_beside(prose: Prose) -> Counter[Form]:
-    """Names that stand with a verb of speech, as the text spells them."""
-    told = (one for one in prose.beside if one and one.strong and re.fullmatch(NAME, one.who))
-    forms = (form for one in told for form in _forms_of(one.who))
-    return Counter(form for form in forms if len(form.words) == 1 or form.title)
+class Proper:
+    """Which capitals of a text begin names: not those of words that are as often written small."""
+
+    def __init__(self, prose: Prose) -> None:
+        self.usual = _usual_words(prose.text)
+        told = (one for one in prose.beside if one and one.strong and re.fullmatch(NAME, one.who))
+        certain = Counter(form for one in told for form in _forms_of(one.who) if len(form.words) == 1 or form.title)
+        self.certain = {form for form, times in certain.items() if times > 1}
+
+    def forms(self, said: str) -> Iterator[Form]:
+        """The names in a piece of text."""
+        for form in forms_in(said):
+            words = list(form.words)
+            while words and words[0].casefold() in self.usual and not form.title and form not in self.certain:
+                del words[0]
+            if words and not words[0].islower() and not (len(words) > 1 and words[-1] in PLACES):
+                yield Form(form.title, tuple(words))
 
 
-def _person(names: Sequence[tuple[str, int]], quotes: int, gender: Gender, forms: Sequence[Form] = ()) -> Person:
-    """Put a person together; the fullest name that stands more than once is its name."""
-    ordered = [name for name, _ in sorted(names, key=lambda one: -one[1])]
-    mentions = sum(times for _, times in names)
-    often = [form.spelled for form in sorted(forms, key=lambda one: (-len(one.words), -dict(names)[one.spelled])) if dict(names)[form.spelled] * 20 > mentions]
-    name = often[0] if often else ordered[0]
+def _naming(who: str, proper: Proper) -> list[Form]:
+    """The name that words beside a quotation are: `the White Rabbit`, but not `his sister Ann`."""
+    return [] if POSSESSED.match(who) else [*proper.forms(who)][:1]
+
+
+def _described(who: str) -> str:
+    """What somebody without a name is called: `the landlady`; empty: that is nobody."""
+    words = who.casefold().split()
+    return " ".join(words) if words[0] == "the" and len(words) < LONG and words[-1] not in NEVER_SPEAKERS else ""
+
+
+def _of_persons(counts: Counter[Form], evident: set[Form]) -> list[Form]:
+    """The forms that are of persons, the most frequent first: also full names of which a part is."""
+    shared = {word for form in evident for word in form.words if not word.islower()}
+    full = {form for form in counts if len(form.words) > 1 < counts[form] and {form.words[0], form.words[-1]} & shared}
+    return [form for form, _ in counts.most_common() if form in evident or form in full][:MOST]
+
+
+def _person(forms: Sequence[Form], counts: Counter[Form], quotes: int, gender: Gender) -> Person:
+    """Put a person together; the fullest form that is not rare is its name."""
+    mentions = sum(counts[form] for form in forms)
+    often = [form for form in forms if counts[form] * OFTEN > mentions]
+    name = max(often or forms, key=lambda form: (len(form.words), counts[form])).spelled
+    ordered = (form.spelled for form in sorted(forms, key=lambda form: -counts[form]))
     return Person(name, tuple(one for one in dict.fromkeys(ordered) if one != name), mentions, quotes, gender)
 
 
@@ -277,7 +289,9 @@ def _pronouns_after(text: str, ends: Sequence[int]) -> Gender:
     for end in ends[:400]:
         near = re.split(r"[.!?“”\"]|(?<=[ ,])[A-Z][a-z]", text[end : end + NEAR], maxsplit=1)[0]
         if found := PRONOUN_NEAR.search(near):
-            tally["m" if found.group()[0:2] in {"he", "hi"} and found.group() not in {"her", "herself", "hers"} else "f"] += 1
+            tally[
+                "m" if found.group()[0:2] in {"he", "hi"} and found.group() not in {"her", "herself", "hers"} else "f"
+            ] += 1
     both = tally.total()
     return next((one for one in ("f", "m") if both > 1 and tally[one] >= SURE * both), "")  # type: ignore[return-value]
 
@@ -322,15 +336,15 @@ def _joined(forms: Sequence[Form], counts: Counter[Form], genders: dict[Form, Ge
         first = called or [group for group in whole if _first(group) == word]
         last = [group for group in groups if _last(group) == word]
         own = [group for group in last if not {one.title for one in group} & WOMEN]
-        short = [group for group in whole if _nickname(word, _first(group)) and not {one.title for one in group} & {"Lady", "Sir"}]
-        for able in (first, own, last, short):
-            able = [group for group in able if _agree(form, group, genders)]
-            if len(able) == 1:
-                able[0].append(form)
-                break
-            if len(able) > 1:
-                groups.append([form])
-                break
+        short = [
+            group
+            for group in whole
+            if _nickname(word, _first(group)) and not {one.title for one in group} & {"Lady", "Sir"}
+        ]
+        agreeing = ([group for group in some if _agree(form, group, genders)] for some in (first, own, last, short))
+        able = next(filter(None, agreeing), [])
+        if len(able) == 1:
+            able[0].append(form)
         else:
             groups.append([form])
     return groups
@@ -370,9 +384,19 @@ def _nickname(one: str, other: str) -> bool:
 
 def _chinese(prose: Prose) -> Iterable[Person]:
     spoken = Counter(one.who for one in prose.beside if one and re.fullmatch(r"[\u3400-\u9fff·]{2,6}", one.who))
-    spoken = Counter({who: n for who, n in spoken.items() if _may_be_name(who, NO_NAMES_ZH, PRONOUNS_ZH) and (n > 1 or prose.text.count(who) > 1)})
+    spoken = Counter(
+        {
+            who: n
+            for who, n in spoken.items()
+            if _may_be_name(who, NO_NAMES_ZH, PRONOUNS_ZH) and (n > 1 or prose.text.count(who) > 1)
+        }
+    )
     # What begins with a name that speaks more often says what else that one does.
-    names = {who: n for who, n in spoken.items() if not any(who.startswith(one) and spoken[one] >= n and one != who for one in spoken)}
+    names = {
+        who: n
+        for who, n in spoken.items()
+        if not any(who.startswith(one) and spoken[one] >= n and one != who for one in spoken)
+    }
     yield from _without_spaces(prose.text, names, SURNAMES_ZH, CALLED_ZH, PRONOUNS_ZH)
 
 
@@ -395,7 +419,12 @@ def _without_spaces(
     for name in spoken:
         before = Counter(text[at - 1] for at in (one.start() for one in re.finditer(re.escape(name), text)) if at)
         surname, times = next(((sign, n) for sign, n in before.most_common() if sign in surnames), ("", 0))
-        if len(name) == 2 and name[0] not in surnames and name not in called and (times > 1 or times * 3 >= before.total()):
+        if (
+            len(name) == 2
+            and name[0] not in surnames
+            and name not in called
+            and (times > 1 or times * 3 >= before.total())
+        ):
             fuller[name] = surname + name
     full = {*fuller.values(), *(name for name in spoken if len(name) > 2 and name[0] in surnames)}
     groups = defaultdict[str, list[str]](list)
@@ -403,14 +432,19 @@ def _without_spaces(
         ends = [one for one in full if one != name and one.endswith(name) and len(name) > 1]
         suffix = next((one for one in called if name.endswith(one) and len(name) > len(one)), "")
         bare = name.removesuffix(suffix).strip()
-        of = [one for one in full if suffix and one != name and (one == bare or one.endswith(bare) or (len(bare) == 1 and one[0] == bare and not _called(one, called)))]
+        of = [
+            one
+            for one in full
+            if suffix
+            and one != name
+            and (one == bare or one.endswith(bare) or (len(bare) == 1 and one[0] == bare and not _called(one, called)))
+        ]
         able = [fuller[name]] if name in fuller else ends or of
         groups[able[0] if len(able) == 1 else name].append(name)
     for name, names in groups.items():
         given = name[1:] if name in full and len(name) > 2 else ""
-        if given and given not in names and text.count(given) > text.count(name):
-            names = [*names, *([given] if sum(one.endswith(given) for one in full) == 1 else [])]
-        aliases = [one for one in names if one != name]
+        alone = given and sum(one.endswith(given) for one in full) == 1 and text.count(given) > text.count(name)
+        aliases = [*dict.fromkeys(one for one in (*names, given if alone else name) if one != name)]
         all_names = [name, *aliases]
         yield Person(
             name,

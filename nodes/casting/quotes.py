@@ -1,4 +1,4 @@
-"""Quotations of a prose text: what stands between the marks of direct speech, in any of the usual styles, in linear time."""
+"""Quotations of a prose text: what stands between the marks of direct speech, in any of the usual styles."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -87,7 +87,7 @@ def paragraphs_in(text: str) -> list[Paragraph]:
 
 
 def quotes_in(text: str, paragraphs: list[Paragraph] | None = None) -> list[Quote]:
-    """Find the quotations of a prose text; those within another one are a part of it.
+    """Find the quotations of a prose text, in time that is linear in it; those within another one are a part of it.
 
     A mark that is not closed in its paragraph opens a quotation to the paragraph's end; where the next one begins with
     an opening mark, that goes on with it. Words between marks that nobody says, a title or a word in doubt, are none.
@@ -215,4 +215,8 @@ def _quote(text: str, paragraph: int, begin: int, end: int, marks: int, goes_on:
 
 def one_line(text: str) -> str:
     """A text on one line; lines of Chinese or Japanese are joined without a space."""
-    return re.sub(r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])\s+(?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])", "", " ".join(text.split()))
+    return re.sub(
+        r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])\s+(?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])",
+        "",
+        " ".join(text.split()),
+    )

@@ -27,7 +27,7 @@ def scenes_of(text: str, quotes: Sequence[Quote]) -> list[Scene]:
         quotes: as `attributed` gives them.
 
     Returns:
-        Scenes with at least one line, each with its heading for a title; another one under the same heading is numbered.
+        Scenes with at least one line, each with its heading for a title; others under the same heading are numbered.
     """
     paragraphs, titles = paragraphs_in(text), Counter[str]()
     breaks = [one.start() for one in re.finditer("\n", text)]
@@ -45,7 +45,9 @@ def _stretches(
     text: str, paragraphs: Sequence[Paragraph], quotes: Sequence[Quote]
 ) -> Iterator[tuple[str, list[list[Quote]]]]:
     """The turns of each scene, with the heading above it."""
-    headings = [(at, one_line(text[one.begin : one.end].lstrip("# "))) for at, one in enumerate(paragraphs) if one.heading]
+    headings = [
+        (at, one_line(text[one.begin : one.end].lstrip("# "))) for at, one in enumerate(paragraphs) if one.heading
+    ]
     places = [at for at, _ in headings]
     turns, under, lost, told = list[list[Quote]](), 0, 0, 0
     last: Quote | None = None

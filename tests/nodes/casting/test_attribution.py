@@ -52,7 +52,7 @@ def test_two_who_talk_take_turns() -> None:
 
 
 def test_whoever_is_called_answers_and_does_not_speak() -> None:
-    text = "“I never saw it,” said Brandt.\n\n“Late,” said Mira.\n\nIt struck four.\n\n“Who was it, Brandt?” asked Mira.\n\n“Me.”"
+    text = "“No,” said Brandt.\n\n“Late,” said Mira.\n\nIt rained.\n\n“Who was it, Brandt?” asked Mira.\n\n“Me.”"
     quotes = attributed(text, "en")
     assert [(one.speaker, one.how, one.to) for one in quotes][-2:] == [
         ("Mira", "verb", "Brandt"),
@@ -94,5 +94,8 @@ def test_chinese_speakers_stand_before_or_after_with_what_says_how() -> None:
 
 
 def test_korean_speakers_are_the_subjects_of_verbs_of_speech() -> None:
-    text = "이서진이 문을 열고 물었다. “누구 없어요?”\n\n“여기 있소.” 노인이 대답했다.\n\n“배를 빌려요.”\n\n“안 된다.” 노인은 고개를 저으며 말했다."
+    text = (
+        "이서진이 문을 열고 물었다. “누구 없어요?”\n\n“여기 있소.” 노인이 대답했다.\n\n“배를 빌려요.”\n\n"
+        "“안 된다.” 노인은 고개를 저으며 말했다."
+    )
     assert told(text, "ko") == [("이서진", "verb"), ("노인", "verb"), ("이서진", "turns"), ("노인", "verb")]

@@ -14,8 +14,8 @@ def test_whoever_speaks_most_comes_first_and_places_are_nobody() -> None:
 
 def test_the_names_of_one_person_are_joined() -> None:
     text = (
-        "“Avast,” said Long Tom Brandt. Then Tom Brandt rose. Tom Brandt sat.\n\n“Sit,” said Brandt.\n\n“No,” said Mr. Brandt, and so "
-        "Brandt left."
+        "“Avast,” said Long Tom Brandt. Then Tom Brandt rose. Tom Brandt sat.\n\n“Sit,” said Brandt.\n\n"
+        "“No,” said Mr. Brandt, and so Brandt left."
     )
     (brandt,) = names_of(people_in(text, "en"))
     assert brandt == {"Long Tom Brandt", "Tom Brandt", "Mr. Brandt", "Brandt"}
