@@ -1,12 +1,15 @@
 """The Project Dialogism Novel Corpus (Vishnubhotla et al. 2022): whole novels, and who says each quotation in them."""
 
 import csv
+import re
 from ast import literal_eval
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dramaturg.nodes.dialogues.cast import name_words, spelling
+from dramaturg.stores.errors import RoleFileError
 
 LOOKS = "a folder of github.com/Priya22/project-dialogism-novel-corpus, or one novel's folder in its data"
 LICENCE = "The corpus names no licence; it is no part of this package"
@@ -52,8 +55,43 @@ class GoldNovel(NamedTuple):
         return self.names.get(plain) or self.names.get(f"the{plain}") or self.names.get(plain.removeprefix("the")) or ""
 
     def _alone(self, name: str) -> str:
-        aliases = {one["Main Name"]: " ".join([one["Main Name"], *literal_eval(one["Aliases"])]) for one in people}
+        words = {*name_words(name)}
+        able = [one for one, of in self.words.items() if words <= of]
+        return able[0] if len(able) == 1 else ""
 
+
+def novels_in(folder: Path) -> list[GoldNovel]:
+    """Read the novels of a folder.
+
+    Raises:
+        RoleFileError: there are none, or one cannot be read.
+    """
+    found = sorted(one.parent for one in folder.glob(f"**/{QUOTES}"))
+    if not found:
+        raise RoleFileError(f"{folder.name} holds no novels with quotations: give {LOOKS}.")
+    return [_novel(one) for one in found]
+
+
+def _novel(folder: Path) -> GoldNovel:
+    try:
+        text = (folder / TEXT).read_bytes().decode()
+        people, rows = list(_rows(folder / PEOPLE)), list(_rows(folder / QUOTES))
+        names = _names(people)
+        mains = {one["Main Name"] for one in people}
+        quotes, by_narrator = list[GoldQuote](), Counter[str]()
+        for one in rows:
+            said_by = one["speaker"]
+            # Some speakers stand in the table of quotations under another of their names.
+            speaker = said_by if said_by in mains else names.get(spelling(said_by), said_by)
+            if said_by in NOBODY:
+                continue
+            spans = tuple((int(begin), int(end)) for begin, end in literal_eval(one["quoteByteSpans"]))
+            quotes.append(GoldQuote(spans, speaker, one["quoteType"]))
+            if re.search(r"\bI\b", one["referringExpression"]):
+                by_narrator[speaker] += 1
+    except (OSError, UnicodeDecodeError, KeyError, ValueError, SyntaxError, TypeError, csv.Error) as error:
+        raise RoleFileError(f"{folder.name} is no novel of the corpus ({error}): give {LOOKS}.") from error
+    aliases = {one["Main Name"]: " ".join([one["Main Name"], *literal_eval(one["Aliases"])]) for one in people}
     words = {one: frozenset(name_words(of)) for one, of in aliases.items()}
     narrator = by_narrator.most_common(1)[0][0] if by_narrator else ""
     return GoldNovel(folder.name, text, tuple(quotes), names, words, narrator)
