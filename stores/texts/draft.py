@@ -34,6 +34,7 @@ from dramaturg.stores.documents.forms import (
     parse_chronicle,
 )
 from dramaturg.stores.documents.reading import parse_lines, read_lines
+from dramaturg.stores.documents.sources import finish_begun_change
 from dramaturg.stores.errors import RoleError, StaleDraft
 from dramaturg.stores.files import append_bytes, canonical, read_if_there, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.learning import document_name
@@ -194,11 +195,15 @@ class CastDraft:
             append_bytes(path, cut + lines, within=self.role)
 
     def items(self, kind: Kind) -> list[Any]:
-        """Return what waits of a kind, in its order.
+        """Return what waits of a kind, in its order; a change that has begun is finished first.
 
         Raises:
             RoleFileError: the file cannot be read, or a line in it is none of its kind.
         """
+        finish_begun_change(self.role)
+        return self._items(kind)
+
+    def _items(self, kind: Kind) -> list[Any]:
         path = self._path(kind)
         return [*read_lines(path, FORMS[kind], self.role).values()] if path.exists() else []
 
@@ -221,7 +226,7 @@ class CastDraft:
                     elif any(fresh):
                         new.setdefault(kind, []).append(one)
             if new:
-                files = {self._name(kind): _lines([*self.items(kind), *items]) for kind, items in new.items()}
+                files = {self._name(kind): _lines([*self._items(kind), *items]) for kind, items in new.items()}
                 drafted = "".join(f"{key}\n" for key in sorted(known)).encode()
                 change_documents(self.role, {**files, f"{FOLDER}/{_KEYS}": drafted})
         return {kind: len(items) for kind, items in new.items()}
@@ -243,7 +248,7 @@ class CastDraft:
         """
         with role_lock(self.role):
             left = self._without({kind: [item]})  # refuses where it is not there
-            items = [by if one == item else one for one in self.items(kind)]
+            items = [by if one == item else one for one in self._items(kind)]
             change_documents(self.role, {**left, self._name(kind): _lines(items)})
 
     def accept(self, chosen: Mapping[Kind, Sequence[Item]]) -> dict[str, int]:
@@ -297,7 +302,7 @@ class CastDraft:
         """The files of the drafts without some."""
         files = dict[str, bytes | None]()
         for kind, items in chosen.items():
-            waiting = self.items(kind)
+            waiting = self._items(kind)
             if not all(one in waiting for one in items):
                 raise StaleDraft(
                     f"The drafts of {self.role.name!r} were changed meanwhile: look at them, then try again."
