@@ -19,11 +19,12 @@ from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
 from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError
 
-from dramaturg.stores.conversations.memories import drop_at, items_at, items_under, pages
+from dramaturg.stores.conversations.memories import PAGE, drop_at, items_at, items_under, pages
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 
-ROOT, HEADS = "dramaturg_talks", "dramaturg_talks_of"
+ROOT, HEADS, USERS = "dramaturg_talks", "dramaturg_talks_of", "dramaturg_users_of"
+LISTED = "listed"  # the key of what says that there are users of each talk that has heads
 CHANGED = "changed"  # the key of what says how often a talk's past was changed
 DIGITS = 32
 MOST_KEPT = 50_000  # records that stay in the process
@@ -148,7 +149,8 @@ class TalkRecords:
         self.store = store
         self.role = role
         self.thread = thread
-        self.namespace = (ROOT, sha256(json.dumps([role, thread]).encode()))
+        self.namespace = (ROOT, digest_of(role, thread))
+        self.users = (USERS, self.namespace[1])
 
     async def branch(self, head: str) -> list[TalkRecord]:
         """The records that led to one, oldest first, and that one; where one is lost, those after it."""
@@ -349,12 +351,12 @@ class TalkRecords:
                 record = records.get(record.parent)
         if gone := records.keys() - kept:
             now = heads[0] if heads else ""
-            writes: list[Op] = [
-                PutOp(one.namespace, one.key, {**one.value, "head": now} if now else None, index=False)
-                for one in await self._named()
-                if one.value.get("head") in gone
-            ]
-            await self.store.abatch(writes)
+            lost = [one for one in await self._named() if one.value.get("head") in gone]
+            await self.store.abatch(
+                [PutOp(one.namespace, one.key, {**one.value, "head": now}, index=False) for one in lost]
+                if now
+                else self._without(lost)
+            )
             await drop_at(self.store, self.namespace, gone)
             await self._note_change()
 
@@ -366,23 +368,37 @@ class TalkRecords:
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not, and that somebody has said it."""
         keys = {item.key async for item in items_under(self.store, self.namespace)}
-        await self.store.abatch([PutOp(one.namespace, one.key, None) for one in await self._named()])
+        await self.store.abatch(self._without(await self._named()))
         await drop_at(self.store, self.namespace, keys)
         with _lock:
             _talks.get(self.store, OrderedDict()).pop(self.namespace, None)
 
     async def beside(self) -> set[str]:
         """The other talks of those who have had this one: what was said here may have come back in them."""
-        users = {item.namespace for item in await self._named()}
         names = {
-            item.value.get("thread") async for item in items_under(self.store, (HEADS,)) if item.namespace in users
+            item.value.get("thread")
+            for one in await self._named()
+            async for item in items_under(self.store, one.namespace)
         }
         return {one for one in names if isinstance(one, str) and one != self.thread}
 
     async def _named(self) -> list[Item]:
         """Where this talk stands among those of its users."""
-        ours = {"role": self.role, "thread": self.thread}
-        return [item async for item in items_under(self.store, (HEADS,)) if ours.items() <= item.value.items()]
+        await list_users(self.store)
+        users, key = [item.key async for item in items_under(self.store, self.users)], key_of(self.thread)
+        found = list[Item]()
+        for page in pages(users):
+            reads: list[Op] = [GetOp((HEADS, one), key) for one in page]
+            found += [item for item in await self.store.abatch(reads) if isinstance(item, Item)]
+        return found
+
+    def _without(self, named: Iterable[Item]) -> list[Op]:
+        """What takes this talk out of those of users, by where it stands among them."""
+        return [
+            op
+            for one in named
+            for op in (PutOp(one.namespace, one.key, None), PutOp(self.users, one.namespace[1], None))
+        ]
 
     async def _note_change(self) -> None:
         """Tell other processes that what they have read is not what is kept."""
@@ -426,6 +442,31 @@ def _is_said_in(record: TalkRecord, lines: tuple[Line, ...]) -> bool:
     return record.said == lines or (record.is_forgotten and record.said[0].id == lines[0].id)
 
 
+def digest_of(role: str, name: str) -> str:
+    """Under what something of a role is kept, whatever its name is made of."""
+    return sha256(json.dumps([role, name]).encode())
+
+
+def key_of(thread: str) -> str:
+    """The key of a talk among those of a user."""
+    return sha256(thread.encode())[:DIGITS]
+
+
+async def list_users(store: BaseStore) -> None:
+    """Have the users of each talk listed, once in a store that an earlier version has written without that."""
+    if await store.aget((USERS,), LISTED) is not None:
+        return
+    writes = list[Op]()
+    async for item in items_under(store, (HEADS,)):
+        role, thread = item.value.get("role"), item.value.get("thread")
+        if isinstance(role, str) and isinstance(thread, str):
+            writes.append(PutOp((USERS, digest_of(role, thread)), item.namespace[1], {"thread": thread}, index=False))
+    if writes:
+        for at in range(0, len(writes), PAGE):
+            await store.abatch(writes[at : at + PAGE])
+        await store.aput((USERS,), LISTED, {}, index=False)
+
+
 class TalkHead(NamedTuple):
     """Where a talk stands that somebody has with a role."""
 
@@ -446,21 +487,24 @@ class TalksOf:
     def __init__(self, store: BaseStore, role: str, user: str) -> None:
         self.store = store
         self.role = role
-        self.namespace = (HEADS, sha256(json.dumps([role, user]).encode()))
+        self.namespace = (HEADS, digest_of(role, user))
 
     async def begin(self, thread: str, head: str) -> None:
         """Have a talk among them before anything of the others comes back in it: who forgets that, looks there, too."""
-        if await self.store.aget(self.namespace, self._key(thread)) is None:
+        if await self.store.aget(self.namespace, key_of(thread)) is None:
+            await list_users(self.store)  # as long as there are few
             await self.note(thread, head)
 
     async def note(self, thread: str, head: str) -> None:
-        """Keep how far a talk has come."""
+        """Keep how far a talk has come, and that this user has it."""
         value = {"role": self.role, "thread": thread, "head": head, "at": datetime.now(UTC).timestamp()}
-        await self.store.aput(self.namespace, self._key(thread), value, index=False)
-
-    @staticmethod
-    def _key(thread: str) -> str:
-        return sha256(thread.encode())[:DIGITS]
+        users = (USERS, digest_of(self.role, thread))
+        await self.store.abatch(
+            [
+                PutOp(self.namespace, key_of(thread), value, index=False),
+                PutOp(users, self.namespace[1], {"thread": thread}, index=False),
+            ]
+        )
 
     async def others(self, thread: str, most: int) -> list[TalkHead]:
         """The talks beside one, the latest of them, in the order in which they were last spoken on."""

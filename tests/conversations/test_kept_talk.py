@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from databases import open_saver
+from databases import PLACES, open_saver, open_store
 from hypothesis import given
 from hypothesis import strategies as st
 from kept_talks import (
@@ -26,7 +26,7 @@ from kept_talks import (
 )
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.base import GetOp, Op, Result, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.alignment import Exchange
@@ -560,3 +560,56 @@ async def test_of_a_talk_from_which_a_turn_was_deleted_the_rest_comes_back_in_ot
         await other.take_turn(ASKED)
         assert TOLD not in listener.recalled
         assert "tea" not in {item.value.get("thread") for item in await store.asearch(())}
+
+
+@pytest.fixture(params=PLACES)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BaseStore]:
+    async with open_store(request.param, tmp_path, request) as store:
+        yield store
+
+
+async def had(store: BaseStore, user: str, *threads: str) -> None:
+    """Have talks of one exchange with a user."""
+    for thread in threads:
+        head = await TalkRecords(store, "ada", thread).extended("", window_of(0))
+        talks = TalksOf(store, "ada", user)
+        await talks.begin(thread, head)
+        await talks.note(thread, head)
+
+
+async def test_of_other_users_nothing_is_read(store: BaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, read, counts = type(store).abatch, list[Item](), list[int]()
+
+    async def counted(self: Any, ops: Iterable[Op]) -> list[Result]:
+        found = await ask(self, ops)
+        for one in found:
+            several = one if isinstance(one, list) else [one]
+            read.extend(item for item in several if isinstance(item, Item))
+        return found
+
+    monkeypatch.setattr(type(store), "abatch", counted)
+    for others in (2, 40):
+        for at in range(others):
+            await had(store, f"user {at}", f"talk of {at}")
+        user, tea, dinner = (f"{one} beside {others}" for one in ("tom", "tea", "dinner"))
+        await had(store, user, tea, dinner)
+        talk, talks = TalkRecords(store, "ada", tea), TalksOf(store, "ada", user)
+        read.clear()
+        assert await talk.beside() == {dinner}
+        assert [one.thread for one in await talks.others(tea, 5)] == [dinner]
+        await talk.drop_lost([])
+        await TalkRecords(store, "ada", dinner).drop_all()
+        assert await talks.others("", 5) == []
+        counts.append(len(read))
+    assert counts[0] == counts[1] < 20
+
+
+async def test_in_a_store_that_listed_no_users_talks_are_found_with_them(store: BaseStore) -> None:
+    await had(store, "tom", "tea", "dinner")
+    await had(store, "mira", "lunch")
+    for item in await store.asearch(("dramaturg_users_of",)):  # as it was written before
+        await store.adelete(item.namespace, item.key)
+    assert await TalkRecords(store, "ada", "tea").beside() == {"dinner"}
+    await TalkRecords(store, "ada", "tea").drop_all()
+    assert [one.thread for one in await TalksOf(store, "ada", "tom").others("", 5)] == ["dinner"]
+    assert [one.thread for one in await TalksOf(store, "ada", "mira").others("", 5)] == ["lunch"]
