@@ -40,8 +40,9 @@ TABLE = (
     "created REAL NOT NULL, updated REAL NOT NULL, value BLOB NOT NULL, UNIQUE (namespace, key)) STRICT"
 )
 GET = "SELECT namespace, key, created, updated, value FROM items WHERE namespace = ? AND key = ?"
+AFTER_ALL = b""  # a blob comes after every text
 SEARCH = (
-    "SELECT namespace, key, created, updated, value FROM items WHERE namespace >= ? AND (? = '' OR namespace < ?) "
+    "SELECT namespace, key, created, updated, value FROM items WHERE namespace >= ? AND namespace < ? "
     "ORDER BY namespace, key LIMIT ? OFFSET ?"
 )
 STAMPS = "SELECT key, updated FROM items WHERE namespace = ? AND key IN (SELECT value FROM json_each(?))"
@@ -167,8 +168,9 @@ def answer(connection: sqlite3.Connection, op: Any) -> Any:
         return Item(**fields(*row)) if row else None
     if isinstance(op, SearchOp):
         low = joined(op.namespace_prefix)
+        high = f"{low[:-1]}/" if low else AFTER_ALL
         # All at once: a statement that an unreadable item left half read would keep the file locked on Python 3.13.
-        found = connection.execute(SEARCH, (low, low, f"{low[:-1]}/", op.limit, op.offset)).fetchall()
+        found = connection.execute(SEARCH, (low, high, op.limit, op.offset)).fetchall()
         return [SearchItem(**fields(*row)) for row in found]
     return namespaces(connection, op) if isinstance(op, ListNamespacesOp) else None
 

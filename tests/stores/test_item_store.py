@@ -25,6 +25,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
+from dramaturg.stores.conversations import item_store
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.errors import DamagedConversations, StorageError
 
@@ -97,6 +98,27 @@ async def test_a_search_is_read_in_pages(tmp_path: Path) -> None:
     pages = [await store.asearch(("a",), limit=3, offset=at) for at in (0, 3, 6, 9)]
     assert [len(page) for page in pages] == [3, 3, 1, 0]
     assert len({(item.namespace, item.key) for page in pages for item in page}) == 7
+
+
+async def test_what_is_read_of_a_namespace_is_no_more_work_where_there_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, opened, steps = ItemStore(tmp_path / "items.sqlite"), item_store.connect, list[None]()
+
+    def counted(path: Path) -> sqlite3.Connection:
+        connection = opened(path)
+        connection.set_progress_handler(lambda: steps.append(None), 1)
+        return connection
+
+    monkeypatch.setattr(item_store, "connect", counted)
+    await store.abatch([PutOp(("talks", "a"), key, {}) for key in "xyz"])
+    counts = list[int]()
+    for others in (0, 1000):
+        await store.abatch([PutOp(("talks", f"b{at}"), "x", {}) for at in range(others)])
+        steps.clear()
+        assert len(await store.asearch(("talks", "a"), limit=500)) == 3
+        counts.append(len(steps))
+    assert counts[1] < 2 * counts[0]
 
 
 async def test_an_item_tells_when_it_was_made_and_changed(tmp_path: Path) -> None:
