@@ -38,10 +38,10 @@ from rich.console import Console
 from rich.table import Table
 
 from dramaturg.conversations.opening import kept_in
-from dramaturg.nodes.talk.index import TalkIndex
+from dramaturg.nodes.talk.index import passages_in
 from dramaturg.nodes.talk.memory import Told, looked_up, told_before
 from dramaturg.stores.conversations.item_store import ItemStore, connect
-from dramaturg.stores.conversations.talk import HEADS, ROOT, USERS, TalkRecord, TalkRecords, TalksOf
+from dramaturg.stores.conversations.talk import HEADS, ROOT, USERS, TalkRecords, TalksOf
 from dramaturg.stores.files import sha256
 from dramaturg.stores.index.vectors import unit_rows
 
@@ -91,17 +91,10 @@ async def talk_in(store: BaseStore, thread: str, turns: int) -> str:
         head = await kept.extended(head, turns_of(begin, min(1000, turns - begin)))
     records = await kept.branch(head)
     await kept.save(
-        one.embedded(EMBEDDING, unit_rows(vectors.normal(size=(passages(one), DIMENSION)))) for one in records
+        one.embedded(EMBEDDING, unit_rows(vectors.normal(size=(len(passages_in(one)), DIMENSION)))) for one in records
     )
     await TalksOf(store, ROLE, USER).note(thread, head)
     return head
-
-
-def passages(record: TalkRecord) -> int:
-    """How many vectors a record has."""
-    index = TalkIndex()
-    index.extend([record])
-    return len(index._of)
 
 
 class Place(NamedTuple):
@@ -127,7 +120,7 @@ def file_at(path: Path) -> Place:
         connection.execute("COMMIT")
         connection.close()
 
-    return Place("file", lambda: ItemStore(path), filled, lambda: path.stat().st_size)
+    return Place("our file", lambda: ItemStore(path), filled, lambda: path.stat().st_size)
 
 
 def database_at(address: str, pool: Any) -> Place:
@@ -250,7 +243,14 @@ class Long:
 
 async def one_talk(place: Place, rounds: int, longest: int) -> Table:
     """One talk that grows."""
-    table = Table("turns", "processor ms", "by words alone", "wall ms", "read and indexed, ms", title="One talk")
+    table = Table(
+        "turns",
+        "processor ms",
+        "by words alone",
+        "wall ms",
+        "read and indexed, ms",
+        title="One talk, in the large store of Postgres",
+    )
     for turns in [*(one for one in AT if one < longest), longest]:
         talk = Long(place.opened(), turns, await talk_in(place.opened(), f"of {turns}", turns))
         read, both, alone = await spent(talk.read), list[Spent](), list[Spent]()

@@ -3,7 +3,6 @@
 import re
 import sqlite3
 import weakref
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from threading import Lock
@@ -73,7 +72,7 @@ class TalkIndex:
         """By record, in one case: what is said in it."""
         self._count = Counter[str]()
         """By word: in how many records it is."""
-        self._of: list[int] = []
+        self._of = np.zeros(0, np.intp)
         """By passage: the place of its record."""
         self._vectors = np.zeros((0, 0), np.float32)
         self._has = np.zeros(0, np.bool_)
@@ -95,19 +94,21 @@ class TalkIndex:
                     "fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
                 )
             self._words.execute("BEGIN")
+            of = list[int]()
             for record in records:
                 place = len(self.records)
                 self.records.append(record)
                 if record.pinned:
                     self.pinned.append(place)
-                self._of += [place] * len(passages_in(record))
+                of += [place] * len(passages_in(record))
                 text = "\n".join(texts_in(record)).casefold()
                 self._texts.append(text)
                 words = list(words_of(text))
                 self._count.update(set(words))
                 self._words.execute("INSERT INTO words(rowid, said) VALUES (?, ?)", (place + 1, " ".join(words)))
             self._words.execute("COMMIT")
-            self._make_room()
+            self._of = np.concatenate([self._of, np.array(of, np.intp)])
+            self._has = np.concatenate([self._has, np.zeros(len(of), np.bool_)])
             self._take_vectors(len(self.records) - len(records))
 
     def lacking(self, embedding: str, until: int) -> list[int]:
@@ -119,7 +120,7 @@ class TalkIndex:
                 self._has[:] = False
                 self._take_vectors(0)
         last = self._passage(until)
-        missing = dict.fromkeys(self._of[at] for at in np.flatnonzero(~self._has[:last])[::-1].tolist())
+        missing = dict.fromkeys(self._of[:last][~self._has[:last]][::-1].tolist())
         chosen, left = list[int](), EMBEDDED_AT_ONCE
         for place in missing:
             left -= len(passages_in(self.records[place]))
@@ -166,7 +167,8 @@ class TalkIndex:
         around = np.pad(alone, 1)
         scores = alone + NEARBY * (around[:-2] + around[2:])
         first = dict[str, int]()  # of those that say the same
-        for at in np.lexsort((-np.arange(until), -scores)).tolist():
+        best = until - 1 - np.argsort(-scores[::-1], kind="stable")  # of equal ones the later first
+        for at in map(int, best):
             if len(first) == most:
                 break
             if np.isfinite(meaning[at]) or np.isfinite(word[at]):
@@ -178,7 +180,9 @@ class TalkIndex:
         found, last = np.full(until, -np.inf), min(self._passage(until), len(self._vectors))
         if vector is not None and last and self._vectors.shape[1] == len(vector):
             cosines = np.einsum("ij,j->i", self._vectors[:last], vector)  # `@` has a core spin that nobody needs
-            np.maximum.at(found, self._of[:last], np.where(self._has[:last], cosines, -np.inf))
+            begins = np.flatnonzero(np.diff(self._of[:last], prepend=-1))  # of the passages of each record
+            best = np.maximum.reduceat(np.where(self._has[:last], cosines, -np.inf), begins)
+            found[self._of[begins]] = best
         return found
 
     def _by_words(self, words: str, until: int) -> Vectors:
@@ -196,17 +200,14 @@ class TalkIndex:
             rows = self._words.execute(
                 "SELECT rowid, rank FROM words WHERE words MATCH ? AND rowid <= ?", (asked, until)
             ).fetchall()
-        for number, rank in rows:
-            found[number - 1] = -rank
+        if rows:
+            numbers, ranks = zip(*rows, strict=True)
+            found[np.array(numbers) - 1] = -np.array(ranks)
         return found
 
     def _passage(self, until: int) -> int:
         """How many passages there are before a record."""
-        return bisect_left(self._of, until)
-
-    def _make_room(self) -> None:
-        more = len(self._of) - len(self._has)
-        self._has = np.concatenate([self._has, np.zeros(more, np.bool_)])
+        return int(np.searchsorted(self._of, until))
 
     def _take_vectors(self, begin: int, end: int | None = None) -> None:
         """Take the meanings that records have."""

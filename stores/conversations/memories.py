@@ -197,12 +197,12 @@ async def items_at(store: BaseStore, namespace: tuple[str, ...], ids: Iterable[s
 
 
 async def items_under(store: BaseStore, prefix: tuple[str, ...]) -> AsyncIterator[SearchItem]:
-    """All items whose namespace begins so, some at a time."""
-    begun = 0
-    while page := await store.asearch(prefix, limit=PAGE, offset=begun):
+    """All items whose namespace begins so, some at a time, then more: a database sorts all of them for each page."""
+    begun, limit = 0, PAGE
+    while page := await store.asearch(prefix, limit=limit, offset=begun):
         for item in page:
             yield item
-        begun += len(page)
+        begun, limit = begun + len(page), 2 * limit
 
 
 async def drop_at(store: BaseStore, namespace: tuple[str, ...], ids: Iterable[str]) -> None:
