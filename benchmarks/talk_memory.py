@@ -5,9 +5,9 @@ Somebody has 20 talks of 100 turns with a role. Where that is all, the store is 
 is asked in turns: a look-up as a turn does it, in this talk and the user's 19 others, with everything in memory and by
 a process that has read nothing yet; keeping one more turn; and who else has had this talk, which forgetting asks.
 
-A turn has 600 characters and a vector of 384 numbers. Given are the least of the processor of this process, to which
-others on the machine only add, and the median of the wall: a database works in a process of its own. Then one talk
-grows and is looked up in, and Postgres's own searches, by words and by vectors, are asked the same.
+A turn has 600 characters and a vector of 384 numbers. Given are the least of the processor of this process and of the
+wall, to both of which others on the machine only add: a database works in a process of its own. Then one talk grows
+and is looked up in, and Postgres's own searches, by words and by vectors, are asked the same.
 
 Run: python benchmarks/talk_memory.py [--talks 10000] [--longest 10000] [--rounds 9] [--write]
 """
@@ -22,7 +22,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from statistics import median
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -157,9 +156,9 @@ async def spent(call: Callable[[], Awaitable[Any]]) -> Spent:
     return Spent(1000 * (time.process_time() - processor), 1000 * (time.perf_counter() - wall))
 
 
-def usual(several: Sequence[Spent]) -> Spent:
-    """The least of the processor, which others on the machine only add to, and the median of the wall."""
-    return Spent(min(one.processor for one in several), median(one.wall for one in several))
+def least(several: Sequence[Spent]) -> Spent:
+    """The least of each: others on the machine only add to it."""
+    return Spent(*map(min, zip(*several, strict=True)))
 
 
 class Talk:
@@ -216,7 +215,7 @@ async def compare(small: Place, large: Place, talks: int, rounds: int) -> tuple[
         "", "processor ms, small", "large", "times", "wall ms, small", "large", "times", title=f"A store, {large.name}"
     )
     for what in found[0][0]:
-        here, there = (usual([one[side][what] for one in found[1:]]) for side in (0, 1))
+        here, there = (least([one[side][what] for one in found[1:]]) for side in (0, 1))
         cells = [(f"{one:.2f}", f"{two:.2f}", f"{two / one:.2f}") for one, two in zip(here, there, strict=True)]
         table.add_row(what, *cells[0], *cells[1])
     return table, a_turn
@@ -258,7 +257,7 @@ async def one_talk(place: Place, rounds: int, longest: int) -> Table:
             words, vector = speech(60), meaning()
             both.append(await spent(partial(talk.look_up, words, vector)))
             alone.append(await spent(partial(talk.look_up, words, None)))
-        here, by_words = usual(both[1:]), usual(alone[1:])
+        here, by_words = least(both[1:]), least(alone[1:])
         numbers = here.processor, by_words.processor, here.wall
         table.add_row(f"{turns:,}", *(f"{one:.2f}" for one in numbers), f"{read.processor:,.0f}")
     return table
@@ -276,7 +275,7 @@ def by_postgres(address: str, longest: int, rounds: int) -> Table:
             values, began = given(), time.perf_counter()
             session.execute(query.encode(), values).fetchall()
             took.append(1000 * (time.perf_counter() - began))
-        return f"{median(took[1:]):,.1f}"
+        return f"{min(took[1:]):,.1f}"
 
     def words() -> list[Any]:
         return [" | ".join(dict.fromkeys(speech(60).split())), prefix]
