@@ -247,7 +247,7 @@ async def one_talk(place: Place, rounds: int, longest: int) -> Table:
         "processor ms",
         "by words alone",
         "wall ms",
-        "first of a process",
+        "processor ms, first of a process",
         title="One talk, in the large store of Postgres",
     )
     for turns in [*(one for one in AT if one < longest), longest]:
