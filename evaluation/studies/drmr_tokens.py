@@ -1,4 +1,4 @@
-"""What DRMR's tokens go into, turn by turn (DRMR 6.3, Figure 4): the role memory, the reply, or its revision."""
+"""What DRMR's tokens go into, turn by turn (DRMR 6.3, Figure 4), and how many a talk takes (Table 3)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,9 @@ from dramaturg.evaluation.studies.study import (
     marked,
     over_roles,
 )
+from dramaturg.nodes.run import RoleContext
 from dramaturg.stores.role import Role
-from dramaturg.workflows import drmr, drmr_index
+from dramaturg.workflows import drmr, drmr_index, role_gpt
 
 Module = Literal["construction", "response", "revision"]
 MODULES: tuple[Module, ...] = ("construction", "response", "revision")
@@ -34,6 +35,8 @@ CHECK = "verify"
 """With it the revision of a reply begins, whether or not the reply passes."""
 LAST: Mapping[str, Module] = {"condense_memory": "construction", "summarize": "response"}
 """What comes after the reply."""
+PUBLISHED = {"RoleGPT": (24_000, 62_000), "DRMR": (46_000, 86_000)}
+"""Tokens of a dialogue in Table 3: of all, and of those with more than 20 turns."""
 
 
 class DrmrTokensSettings(BaseModel):
@@ -53,6 +56,8 @@ class SpentTurn(NamedTuple):
     construction: int
     response: int
     revision: int
+    baseline: int
+    """What RoleGPT takes for the same turn, in a talk of its own."""
 
 
 async def records(bench: Bench) -> list[SpentTurn]:
@@ -61,17 +66,23 @@ async def records(bench: Bench) -> list[SpentTurn]:
     found: list[SpentTurn] = []
     for name, (relation, *_) in marked(gold().relations, bench.roles).items():
         await drmr_index.graph.ainvoke({}, context=bench.context(drmr_index.DrmrIndexContext, name))
-        graph = drmr.build().compile(InMemorySaver())
-        context = bench.context(drmr.DrmrContext, name, user_role=relation.user, rules="paper")
+        related = bench.context(drmr.DrmrContext, name, user_role=relation.user, rules="paper")
+        plain = bench.context(role_gpt.RoleGptContext, name, user_role=relation.user, rules="paper")
+        graphs = (drmr.build().compile(InMemorySaver()), related), (role_gpt.build().compile(InMemorySaver()), plain)
         told = bench.told(f"drmr-tokens, {name}", own.turns)
         for turn, line in enumerate(lines_of(bench.role(name), relation, own.turns), 1):
-            given: Any = {"messages": [HumanMessage(line)]}
-            config: Any = {"configurable": {"thread_id": name}}
-            stream = graph.astream(given, config, context=context, stream_mode="updates")
-            spent = spent_by([cast("Mapping[str, Any]", step) async for step in stream])
-            found.append(SpentTurn(name, turn, *(spent[module] for module in MODULES)))
+            spent, baseline = [spent_by(await steps_of(graph, context, line)) for graph, context in graphs]
+            found.append(SpentTurn(name, turn, *(spent[module] for module in MODULES), baseline.total()))
             told.step()
     return found
+
+
+async def steps_of(graph: Any, context: RoleContext, line: str) -> list[Mapping[str, Any]]:
+    """Take a turn of the talk of a role, and give what each node has written."""
+    given: Any = {"messages": [HumanMessage(line)]}
+    config: Any = {"configurable": {"thread_id": context.role}}
+    stream = graph.astream(given, config, context=context, stream_mode="updates")
+    return [cast("Mapping[str, Any]", step) async for step in stream]
 
 
 def lines_of(role: Role, relation: MarkedRelation, turns: int) -> list[str]:
@@ -99,17 +110,21 @@ def findings(records: Sequence[SpentTurn]) -> StudyFindings:
     """The numbers."""
     last = max(one.turn for one in records)
     return StudyFindings(
-        (share_rows(records, last),),
+        (share_rows(records, last), talk_rows(records, last)),
         how=(
             "One user of each role (`gold/relations.yaml`) asks the marked questions and then the role's own, in one "
             "talk with DRMR by the rules of its paper. The dialogues are indexed before; nothing of that is counted.",
             "Construction: scores of edges, records of the role memory, and their merging. Response: the first draft, "
             "and a summary where the window is full. Revision: each verification, and what follows it in a turn, "
             "records among it.",
+            "RoleGPT answers the same lines in a talk of its own. A talk is counted whole: what is asked once for all "
+            "of it, such as edges, weighs the less, the longer it is.",
         ),
         limits=(
             "Tokens are those of this model; the paper's are of gpt-3.5-turbo on CharacterEval. Edges that were scored "
             "in an earlier run of the study are not asked again: delete its folder to count them.",
+            f"The paper's dialogues have other lengths than {last} turns; those that it calls long have more than 20. Its "
+            "lines come from a data set, and the replies in them are its own: here each method goes on from its own.",
             "Turns of one talk depend on each other, so intervals are over roles.",
             few(len({one.role for one in records})),
         ),
@@ -135,6 +150,21 @@ def share_rows(records: Sequence[SpentTurn], last: int) -> StudyTable:
     return StudyTable("Share of each module in the tokens of a turn", ("turns", "tokens a turn", *MODULES), tuple(rows))
 
 
+def talk_rows(records: Sequence[SpentTurn], last: int) -> StudyTable:
+    """Tokens of a talk by method, beside those of the paper (Table 3)."""
+    by_role = {name: [one for one in records if one.role == name] for name in dict.fromkeys(one.role for one in records)}
+    whole = {role: float(sum(summed(of).values())) for role, of in by_role.items()}
+    plain = {role: float(sum(one.baseline for one in of)) for role, of in by_role.items()}
+    rows = [
+        (name, over_roles({role: [tokens] for role, tokens in of.items()}, POSITIVE), *PUBLISHED[name])
+        for name, of in (("RoleGPT", plain), ("DRMR", whole))
+    ]
+    times = over_roles({role: [tokens / plain[role]] for role, tokens in whole.items() if plain[role]}, POSITIVE)
+    usual, long = (round(more / less, 2) for less, more in zip(PUBLISHED["RoleGPT"], PUBLISHED["DRMR"], strict=True))
+    columns = ("method", f"tokens a talk of {last} turns", "paper: all", "paper: more than 20 turns")
+    return StudyTable("Tokens of a talk, beside the paper's Table 3", columns, (*rows, ("ratio", times, usual, long)))
+
+
 def summed(records: Iterable[SpentTurn]) -> dict[Module, int]:
     """The tokens of some turns."""
     turns = list(records)
@@ -151,9 +181,10 @@ def cost(bench: Bench) -> StudyCost:
     own = DrmrTokensSettings.model_validate(dict(bench.settings))
     turns = own.turns * len(marked(gold().relations, bench.roles))
     line = (
-        f"drmr-tokens: {turns} turns of DRMR; each asks for a reply and its verification, and in early ones for more."
+        f"drmr-tokens: {turns} turns of DRMR, and of RoleGPT; each of DRMR asks for a reply and its verification, and "
+        "in early ones for more."
     )
-    return StudyCost({"turns": turns, "least_calls": 2 * turns}, (line,))
+    return StudyCost({"turns": turns, "least_calls": 3 * turns}, (line,))
 
 
 STUDY = Study(

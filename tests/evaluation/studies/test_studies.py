@@ -476,10 +476,18 @@ def test_tokens_of_a_talk_are_told_apart_by_module(bench: Bench, monkeypatch: py
     assert [(one.role, one.turn) for one in found] == [("ada", 1), ("ada", 2), ("ada", 3)]
     assert all(one.response > 0 and one.revision > 0 for one in found)
     assert found[0].construction > found[2].construction
-    (shares,) = drmr_tokens.findings(found).tables
+    shares, talks = drmr_tokens.findings(found).tables
     assert [row[0] for row in shares.rows] == ["1", "2 to 3"]
     for row in shares.rows:
         assert sum(cell.mean for cell in row[2:] if isinstance(cell, Interval)) == pytest.approx(1)
+    plain, related, ratio = talks.rows
+    assert [row[0] for row in talks.rows] == ["RoleGPT", "DRMR", "ratio"]
+    assert (plain[2:], related[2:], ratio[2:]) == ((24_000, 62_000), (46_000, 86_000), (1.92, 1.39))
+    of_all = sum(one.construction + one.response + one.revision for one in found)
+    of_plain = sum(one.baseline for one in found)
+    means = [cell.mean for cell in (plain[1], related[1], ratio[1]) if isinstance(cell, Interval)]
+    assert means == pytest.approx([of_plain, of_all, of_all / of_plain])
+    assert 0 < of_plain < of_all
 
 
 def test_what_follows_a_check_is_revision() -> None:
