@@ -31,6 +31,7 @@ from dramaturg.conversations.turns import (
 )
 from dramaturg.models.answer_cache import ANSWERS, forget_answers
 from dramaturg.models.environment import environment
+from dramaturg.nodes.dialogues.relations import TURN
 from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, of_turns
@@ -371,20 +372,24 @@ class Conversation:
             lines += [Line(id=one.id, who="human", text=one.text) for one in gone.notes]
             lines += [Line(id=one.id, who="ai", text=fact.text) for one in gone.said for fact in one.facts]
             messages, words = {line.id for line in lines}, Words(lines, [phrase])
+            for _, standing in await stored.records.standings_of(one.id for one in gone.said) if stored else ():
+                words.add(standing.text)
             memories = {one.id for one in gone.made}
             memories |= of_turns(messages, await stored.memories.ids()) if stored else set()
             forgetting = Forgetting(
                 await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
             )
             states = await self._rewritten(forgetting)
-            came_back, seen = Forgetting({}, messages, words, memories, everywhere=True), dict[str, Any]()
+            sources = {f"{TURN}{one}" for one in messages}  # of what DRMR was told of this talk in another
+            came_back = Forgetting({}, messages, words, memories | sources, everywhere=True)
+            seen = dict[str, Any]()
             states += await self._rewritten_beside(came_back, seen)
             await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
             if stored:
                 await stored.memories.drop(memories)
                 # Last: killed before, it is known still what is to be forgotten.
                 await stored.records.drop_notes(one.id for one in gone.notes)
-                await stored.records.forget_facts(words.are_in)
+                await stored.records.forget_made(words.are_in)
                 await stored.records.forget(one.id for one in gone.said)
             states += await self._rewritten_beside(came_back, seen)  # where it came back meanwhile
             return gone._replace(states=states, summaries=forgetting.summaries)

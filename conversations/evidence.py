@@ -160,6 +160,7 @@ class _Dialogue(TypedDict, total=False):
 class _Record(TypedDict, total=False):
     text: str | None
     dialogues: list[str] | None
+    talk: str | None
     records: Any
 
 
@@ -285,6 +286,7 @@ class _Evidence(TypedDict, total=False):
     records: list[_Record] | None
     condensed: _Record | None
     talk_records: list[_Record] | None
+    earlier_records: list[_Record] | None
     drafts: list[_Draft] | None
     verification: _Outcome | None
     episodes: list[_Episode] | None

@@ -16,7 +16,7 @@ from dramaturg.conversations.evidence import misfits
 from dramaturg.conversations.thread import LATEST, last_node
 from dramaturg.conversations.turns import Turn
 
-NOT_EXPORTED = frozenset({"remembered", "talk_head", "recalled_talk"})
+NOT_EXPORTED = frozenset({"remembered", "talk_head", "recalled_talk", "earlier_records"})
 """Channels that name what is kept outside of the thread, or come from there: an import makes its own."""
 
 

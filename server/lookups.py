@@ -173,10 +173,14 @@ def with_own_names(evidence: Any, before: str) -> Any:
         evidence: of a turn; it may have been imported, and hold anything.
         before: what stands before the name of each of the caller's threads where they are kept.
     """
-    found = evidence.get("talk") if isinstance(evidence, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+    if not isinstance(evidence, Mapping):
         return evidence
-    return {**evidence, "talk": [{**one, "talk": str(one.get("talk") or "").removeprefix(before)} for one in found]}
+    found = {
+        name: [{**one, "talk": str(one.get("talk") or "").removeprefix(before)} for one in told]
+        for name in ("talk", "earlier_records")
+        if isinstance(told := evidence.get(name), list) and all(isinstance(one, Mapping) for one in told)
+    }
+    return {**evidence, **found}
 
 
 async def turn_of(talk: Conversation, wanted: str) -> Turn | None:

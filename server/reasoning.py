@@ -197,6 +197,7 @@ WORDS: Mapping[str, Callable[[Words, Any], Iterator[str]]] = {
     "memories": Words.memories,
     "relations": Words.relations,
     "dialogues": Words.dialogues,
+    "earlier_records": Words.records,
     "records": Words.records,
     "identity": Words.identity,
     "gate": Words.gate,

@@ -39,6 +39,7 @@ from dramaturg.nodes.dialogues.role_memory import (
     record_talk,
     talk_outcome,
 )
+from dramaturg.nodes.dialogues.standing import recall_standing
 from dramaturg.nodes.drafts import speak
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.turn import SummaryState, TurnInput, TurnOutput, TurnState
@@ -82,9 +83,11 @@ def wire_relations(builder: Workflow[Any, Any, Any, Any]) -> None:
     """Wire what is recalled and related (Figure 2): from the dialogues to the clique."""
     wire_index(builder, check_dialogues, dialogues_outcome, drmr_index, "recall_dialogues")
     builder.add_node(recall_dialogues)
+    builder.add_node(recall_standing)
     builder.add_node(score_edges)
     builder.add_node(find_clique)
     builder.add_node(build_memory)
+    builder.add_edge("recall_standing", "score_edges")
     builder.add_edge("score_edges", "find_clique")
     builder.add_edge("find_clique", "build_memory")
 
@@ -102,7 +105,7 @@ def build() -> Workflow[DrmrState, DrmrContext, TurnInput, TurnOutput]:
     builder.add_node(speak)
     builder.add_node(condense_memory)
     builder.add_conditional_edges(
-        "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "draft"}
+        "recall_dialogues", relating_outcome, {"relate": "recall_standing", "as they are": "draft"}
     )
     builder.add_conditional_edges("build_memory", drafting_outcome, {"new": "draft", "nothing new": "tell_why"})
     builder.add_conditional_edges(
@@ -129,7 +132,7 @@ def build_grounds() -> Workflow[RelationsState, DrmrContext, RelationsInput, Rel
     builder.add_node(ground_relations)
     builder.add_edge(START, "check_dialogues")
     builder.add_conditional_edges(
-        "recall_dialogues", relating_outcome, {"relate": "score_edges", "as they are": "ground_relations"}
+        "recall_dialogues", relating_outcome, {"relate": "recall_standing", "as they are": "ground_relations"}
     )
     builder.add_edge("build_memory", "ground_relations")
     builder.add_edge("ground_relations", END)

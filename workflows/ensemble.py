@@ -50,7 +50,7 @@ from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
 Part = Literal["passages", "scope", "memories", "relations", "identity"]
 PARTS: tuple[Part, ...] = ("passages", "scope", "memories", "relations", "identity")
 SPOKEN = (
-    *("window", "summary_tokens", "talk_tokens", "reply_tokens", "document_passages"),
+    *("window", "summary_tokens", "talk_tokens", "known_as", "reply_tokens", "document_passages"),
     *("verify", "alpha", "revisions", "notes", "redraft", "recent"),
 )
 """The settings of a method that are about its reply, or that the ensemble does for all: a part gives none."""
@@ -149,7 +149,8 @@ def settings_of(name: Part) -> Callable[[EnsembleContext], RoleContext]:
 
     def own(context: EnsembleContext) -> RoleContext:
         given: RoleContext = getattr(context, name)
-        fields, known = type(given).model_fields, ("user_role", "recent", "window", "summary_tokens")
+        fields = type(given).model_fields
+        known = ("user_role", "recent", "window", "summary_tokens", "talk_tokens", "known_as")
         return given.model_copy(update={field: getattr(context, field) for field in known if field in fields})
 
     return own

@@ -31,6 +31,9 @@ GONE = {
     "memory": Gone("nothing new was put into the role memory", "role_memory=false"),
     "condense": Gone("the oldest of the role memory did not become one", "role_memory=false"),
     "talk record": Gone("what was said did not become a part of the role memory", "talk_records=false"),
+    "earlier records": Gone(
+        "what was said in earlier talks did not become a part of the role memory", "talk_records=false"
+    ),
     "identity query": Gone("the identity was searched by similarity", "identity_retrieval=embedding"),
     "attempts": Gone("a draft was let through unchecked", "gate=false"),
     "reflection": Gone("whether the role has changed is not known", "update=false"),

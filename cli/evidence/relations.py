@@ -80,7 +80,13 @@ def dialogue_text(dialogue: Found) -> Text:
 
 
 def record_views(evidence: Found) -> Iterable[RenderableType]:
-    """What this turn has added to the role memory, what became of old records, and what went wrong."""
+    """What the role memory has of earlier talks, what this turn has added, what became of it, and what went wrong."""
+    for one in evidence.get("earlier_records") or []:
+        number = len(one.get("dialogues") or [])
+        title = f"In the role memory, from {number} turn{'s' * (number != 1)} of {one_line(one.get('talk') or '')}: "
+        yield Text.assemble((title, "bold"), str(one.get("text") or ""))
+    if error := evidence.get("earlier_records_error"):
+        yield Text(f"An earlier talk could not be put into the role memory: {one_line(error)}", style="yellow")
     for record in evidence.get("records") or []:
         number = len(record.get("dialogues") or [])
         title = (f"New in the role memory, from {number} dialogue{'s' * (number != 1)}: ", "bold")

@@ -49,6 +49,25 @@ def is_talked(one: Mapping[str, Any]) -> bool:
     return any(str(name).startswith(TURN) for name in one["dialogues"])
 
 
+class EarlierRecord(TypedDict):
+    """A record of how the two have come to stand in an earlier talk, its name, and the turns that it is made from."""
+
+    text: str
+    talk: str
+    dialogues: list[str]
+
+
+EarlierRecords = Annotated[
+    list[EarlierRecord],
+    Field(description="How the two have come to stand in earlier talks of the same person; read anew in each turn."),
+]
+
+
+def earlier_in(state: Mapping[str, Any]) -> list[EarlierRecord]:
+    """The records of earlier talks in a state."""
+    return entries(state, "earlier_records", EarlierRecord)
+
+
 RelationGraph = Annotated[
     list[RoleRelation], Field(description="The relation graph G, with scores; it lives on from turn to turn.")
 ]
@@ -58,6 +77,7 @@ class RelationState(DialogueRecallState):
     """What relating reads and writes."""
 
     relations: NotRequired[RelationGraph]
+    earlier_records: NotRequired[EarlierRecords]
     clique: Annotated[list[str], Field(description="The roles who all speak with each other: the maximal clique.")]
 
 
@@ -84,7 +104,7 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     before = entries(state, "relations", RoleRelation, score=None, reason="", dialogues=[], error="")
     errors = {tuple(one["roles"]): one["error"] for one in before if one["error"] and one["dialogues"]}
     talked = [one for one in before if is_talked(one) and tuple(one["roles"]) not in whole]
-    near = roles_near([*whole, *pairs_of(talked)], cast.user.speaker, card.name)
+    near = roles_near([*whole, *pairs_of([*talked, *earlier_edge(state, cast)])], cast.user.speaker, card.name)
     left = {
         edge_key(edge, card): edge
         for pair, edge in whole.items()
@@ -105,6 +125,18 @@ async def score_edges(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     cut = [note for edge in left.values() if (one := score_of(known, edge, card)) for note in one.dropped]
     evidence = {"evidence": {"edges_dropped": cut}} if cut else {}
     return {**changed, **evidence, "usage": {"score_edges": run.usage}}
+
+
+def earlier_edge(state: RelationState, cast: Cast) -> list[RoleRelation]:
+    """The edge of two who have talked in an earlier talk, where G has none of them.
+
+    It is none of G that lives on: what is forgotten there joins nobody here.
+    """
+    told = [one for record in earlier_in(state) for one in record["dialogues"]]
+    roles = sorted((cast.user.speaker or cast.user.name, cast.card.name))
+    if not (told and cast.user.known_as) or any(one["roles"] == roles for one in state.get("relations") or []):
+        return []
+    return [{"roles": roles, "score": None, "reason": "", "dialogues": told, "error": ""}]
 
 
 def pairs_of(relations: Iterable[RoleRelation]) -> list[Pair]:
@@ -141,7 +173,7 @@ async def find_clique(state: RelationState, runtime: Runtime[Any]) -> dict[str, 
     It is empty where the two never speak with each other: an edge is not made up for them.
     """
     cast = await cast_of(await open_run(runtime, RelationSettings), state.get("dialogues_version"))
-    relations = state.get("relations", [])
+    relations = [*state.get("relations", []), *earlier_edge(state, cast)]
     clique = clique_of(relations, cast)
     found = {
         "role": cast.card.name,

@@ -13,6 +13,7 @@ from dramaturg.nodes.dialogues.recall import (
     conversation_text,
     dialogue_texts,
 )
+from dramaturg.nodes.dialogues.relations import earlier_in, is_talked
 from dramaturg.nodes.dialogues.role_memory import RoleMemorySettings, RoleMemoryState, of_user, records_in
 from dramaturg.nodes.drafts import drafted, drafts_of, revision_note
 from dramaturg.nodes.open_settings import Open
@@ -75,10 +76,12 @@ async def relation_grounds(run: Run[DialogueRevisionSettings], state: RoleMemory
     """What a reply can rest on here: "other", who the user is, and "records" of the role memory, or "dialogues"."""
     cast = await cast_of(run, state.get("dialogues_version"))
     if run.settings.role_memory:
-        found = {"records": [one["text"] for one in of_user(records_in(state), cast)]}
+        own = of_user(records_in(state), cast)
+        since = next((at for at, one in enumerate(own) if is_talked(one)), len(own))  # what came later holds
+        found = {"records": [one["text"] for one in (*own[:since], *earlier_in(state), *own[since:])]}
     else:
         found = {"dialogues": await recalled_texts(run, state, cast)}
-    shown = ("dialogues", "relations", "records")
+    shown = ("dialogues", "relations", "earlier_records", "records")
     return grounds_of(state, {"other": [cast.user.profile], **found}, asker=cast.user.known_as, shown=shown)
 
 

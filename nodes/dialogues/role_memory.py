@@ -22,7 +22,7 @@ from dramaturg.nodes.dialogues.recall import (
     known_in,
     ranked,
 )
-from dramaturg.nodes.dialogues.relations import TURN, RelationSettings, RelationState, is_talked
+from dramaturg.nodes.dialogues.relations import TURN, RelationSettings, RelationState, earlier_in, is_talked
 from dramaturg.nodes.drafts import DraftState, drafts_of
 from dramaturg.nodes.edited import entries
 from dramaturg.nodes.open_settings import Open
@@ -56,8 +56,9 @@ class RoleMemorySettings(RelationSettings, ReplySettings):
         paper=False,
         ours=True,
         description="Whether what leaves the window of a conversation becomes a record of the role memory, which comes "
-        "later than the dialogues: a call whenever messages leave. The paper's records come from dialogues alone: a "
-        "role never makes peace.",
+        "later than the dialogues: a call whenever messages leave. So does what the same person (known_as) has said in "
+        "earlier talks with the role: a call for each, when the next one begins. The paper's records come from "
+        "dialogues alone: a role never makes peace.",
     )
 
 
@@ -113,7 +114,7 @@ async def build_memory(state: RoleMemoryState, runtime: Runtime[Any]) -> dict[st
         return {"recorded": False, "memory_limit": limit}
     events = [dialogue for dialogue, _ in found]
     texts = await dialogue_texts(run, cast, events, conversation_text(state["messages"], cast))
-    met = bool(state["clique"]) or any(map(is_talked, of_user(records, cast)))
+    met = bool(state["clique"]) or bool(earlier_in(state)) or any(map(is_talked, of_user(records, cast)))
     try:
         text, dropped = await built(run, cast, "\n\n".join(texts), met=met)
     except UNANSWERED as error:

@@ -8,10 +8,13 @@ const HIGH = 5; // of a score of two roles, or of a draft
 const DRAWN = 12; // roles in a picture
 
 export function relationViews(evidence) {
-  const { relations, dialogues, records, drafts } = evidence;
+  const { relations, dialogues, records, earlier_records: earlier, drafts } = evidence;
   return [
     relations ? section(t("relations"), cliqueView(relations)) : null,
     dialogues?.length ? section(t("dialogues"), [list(dialogues.map(dialogue))]) : null,
+    earlier?.length
+      ? section(t("earlier_records"), [list(earlier.map((one) => h("li", {}, oneLine(one.text, 600), " ", badge(oneLine(one.talk, 80)))))])
+      : null,
     records?.length ? section(t("records"), [list(records.map((one) => h("li", {}, oneLine(one.text, 600))))]) : null,
     drafts?.length ? section(t("drafts"), draftViews(drafts, evidence.verification ?? {})) : null,
   ];

@@ -10,6 +10,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -56,6 +57,18 @@ class Fact(BaseModel):
     """Which facts hold no more since then: the id of the record of each, a colon, and its place there."""
 
 
+class Standing(BaseModel):
+    """How the role has come to stand to whom it talks with, by what was said in a record and in those before it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    user_role: str
+    """The role that the user played; empty: a stranger."""
+    text: str
+    exchanges: int
+    """How many records it is made of; the last of them has it."""
+
+
 class TalkRecord(BaseModel):
     """What was said at once: mostly a question and its reply."""
 
@@ -71,6 +84,8 @@ class TalkRecord(BaseModel):
     at: AwareDatetime
     facts: tuple[Fact, ...] = ()
     """What was noted of it."""
+    standings: tuple[Standing, ...] = ()
+    """How the role has come to stand since then, to each user's role."""
     pinned: bool = False
     """Comes back whatever is asked."""
     embedding: str = ""
@@ -88,7 +103,7 @@ class TalkRecord(BaseModel):
     def forgotten(self) -> "TalkRecord":
         """The same without what was said in it, and what it meant: the ids of its messages are left."""
         lines = tuple(Line(id=line.id, who=line.who, text="") for line in self.said)
-        nothing = {"facts": (), "embedding": "", "vectors": "", "dimension": 0, "pinned": False}
+        nothing = {"facts": (), "standings": (), "embedding": "", "vectors": "", "dimension": 0, "pinned": False}
         return self.model_copy(update={"said": lines, **nothing})
 
     def directions(self, embedding: str) -> Vectors | None:
@@ -262,24 +277,56 @@ class TalkRecords:
         there = await self.get([record.id])
         await self.save(one.model_copy(update={"facts": facts}) for one in there if one.said == record.said)
 
+    async def save_standing(self, made_of: Sequence[TalkRecord], standing: Standing) -> None:
+        """Keep how the role has come to stand with the last of the records that a model was told of.
+
+        It is kept where all of them are as they were; see `save_meanings`.
+        """
+        there = await self.get(one.id for one in made_of)
+        if {one.id: one.said for one in there} == {one.id: one.said for one in made_of}:
+            last = next(one for one in there if one.id == made_of[-1].id)
+            others = (one for one in last.standings if one.user_role != standing.user_role)
+            await self.save([last.model_copy(update={"standings": (*others, standing)})])
+
+    async def standings_of(self, ids: Iterable[str]) -> list[tuple[TalkRecord, Standing]]:
+        """The standings that are made of any of these records, each with the record that has it."""
+        meant, talk = set(ids), Talk()
+        talk.records = {one.id: one for one in await self.all()}
+        return [
+            (record, standing)
+            for record in talk.records.values()
+            for standing in record.standings
+            if any(one.id in meant for one in islice(talk.back(record.id), standing.exchanges))
+        ]
+
     async def all(self) -> list[TalkRecord]:
         """Every record of the conversation, on whatever branch, the first said first."""
         found = [record async for item in items_under(self.store, self.namespace) if (record := self._read(item))]
         return sorted(found, key=lambda one: (one.at, one.place, one.id))
 
     async def forget(self, ids: Iterable[str]) -> None:
-        """Forget what was said in records; what was said after them still has its place."""
-        if kept := await self.get(ids):
-            await self.save([one.forgotten for one in kept])
+        """Forget what was said in records, and what is made of it; what was said after them still has its place."""
+        meant = set(ids)
+        if kept := await self.get(meant):
+            left = dict[str, TalkRecord]()
+            for record, made in await self.standings_of(meant):
+                now = left.get(record.id, record)
+                stay = tuple(one for one in now.standings if one != made)
+                left[record.id] = now.model_copy(update={"standings": stay})
+            await self.save((left | {one.id: one.forgotten for one in kept}).values())
             await self._note_change()
 
-    async def forget_facts(self, meant: Callable[[str], bool]) -> None:
-        """Forget what was noted of exchanges that are remembered; the others keep their places."""
+    async def forget_made(self, meant: Callable[[str], bool]) -> None:
+        """Forget facts and standings of exchanges that are remembered; the other facts keep their places."""
         changed = list[TalkRecord]()
         for one in await self.all():
             facts = tuple(fact.model_copy(update={"text": ""}) if meant(fact.text) else fact for fact in one.facts)
+            standings = tuple(standing for standing in one.standings if not meant(standing.text))
+            new: dict[str, Any] = {"facts": facts, "standings": standings}
             if facts != one.facts:  # its meanings were those of its facts, too
-                changed.append(one.model_copy(update={"facts": facts, "embedding": "", "vectors": "", "dimension": 0}))
+                new |= {"embedding": "", "vectors": "", "dimension": 0}
+            if (facts, standings) != (one.facts, one.standings):
+                changed.append(one.model_copy(update=new))
         if changed:
             await self.save(changed)
             await self._note_change()

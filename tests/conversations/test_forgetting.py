@@ -33,7 +33,7 @@ from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.talk.memory import index_of
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.memories import ConversationMemories
-from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords
+from dramaturg.stores.conversations.talk import Fact, Line, Standing, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.steps import Step
 from dramaturg.workflows.methods import context_type
@@ -369,12 +369,35 @@ async def test_of_what_is_remembered_only_what_was_noted_is_forgotten() -> None:
     (one,) = await kept.get([head])
     await kept.save([one.model_copy(update={"facts": noted}).embedded("words", np.ones((4, 2)))])
     assert (await index_of(kept, head)).records[0].facts == noted
-    await kept.forget_facts(Words([], [CODE]).are_in)
+    await kept.forget_made(Words([], [CODE]).are_in)
     (one,) = await kept.all()
     assert [fact.text for fact in one.facts] == ["", "It rains."]
     assert (one.embedding, one.vectors) == ("", "")  # of which one was that of the fact
     assert lines_in([one]) == ["one"]
     assert (await index_of(kept, head)).records == [one]
+
+
+async def test_how_the_role_stands_is_forgotten_with_each_of_what_it_is_made_of() -> None:
+    kept = TalkRecords(InMemoryStore(), "ada", "tea")
+    head = await kept.extended(
+        "",
+        [
+            one
+            for text in ("one", "two", "three")
+            for one in (HumanMessage(text, id=text), AIMessage(text, id=f"{text}/reply"))
+        ],
+    )
+    first, second, third = await kept.branch(head)
+    friends = Standing(user_role="Tom", text="He is my friend.", exchanges=2)
+    rose, late = friends.model_copy(update={"user_role": "Rose"}), friends.model_copy(update={"exchanges": 1})
+    for made_of, made in (([second, third], friends), ([third], rose), ([first], late)):
+        await kept.save_standing(made_of, made.model_copy(update={"exchanges": len(made_of)}))
+    assert [len(one.standings) for one in await kept.branch(head)] == [1, 0, 2]
+    await kept.forget([second.id])
+    left = await kept.branch(head)
+    assert [[one.user_role for one in record.standings] for record in left] == [["Tom"], [], ["Rose"]]
+    await kept.save_standing([second, third], friends)  # a model was asked before
+    assert await kept.branch(head) == left
 
 
 async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_user(saver: Any, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from dramaturg.server.access import Access
+from dramaturg.server.lookups import with_own_names
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.talk import TalksOf
 
@@ -40,6 +41,11 @@ async def remembered(http: httpx.AsyncClient, headers: Any = None, **asked: Any)
 
 def questions(told: dict[str, Any]) -> Iterable[str]:
     return [one["said"][0]["text"] for one in told["data"]]
+
+
+def test_an_earlier_talk_that_a_record_is_made_of_is_named_as_it_is_listed() -> None:
+    kept = {"earlier_records": [{"text": "He is my friend.", "talk": "own/monday"}], "talk": "of another form"}
+    assert with_own_names(kept, "own/")["earlier_records"] == [{"text": "He is my friend.", "talk": "monday"}]
 
 
 async def test_all_that_was_said_is_shown_the_latest_first_page_by_page_and_found_by_its_words(tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ EDITS = (
     Edit("emotional_rag_index", "publish_memories", {"version": ""}, ("gather_memories",)),
     Edit("drmr", "check_dialogues", {"dialogues_stale": True}, ("drmr_index",)),
     Edit("drmr", "recall_dialogues", {"relating": False}, ("draft",), TOM),
-    Edit("drmr", "recall_dialogues", {"relating": True}, ("score_edges",), {"role_memory": False}),
+    Edit("drmr", "recall_dialogues", {"relating": True}, ("recall_standing",), {"role_memory": False}),
     Edit("drmr", "build_memory", {"recorded": False}, ("draft",), TOM),
     Edit("drmr", "build_memory", {"recorded": False}, ("tell_why",), {**TOM, "recalled_dialogues": 1}, POOR, time=2),
     Edit("drmr", "build_memory", {"recorded": False}, ("draft",), {**TOM, "notes": True}, POOR, time=2),

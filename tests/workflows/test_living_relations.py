@@ -1,5 +1,6 @@
 """DRMR: how two stand to each other changes by what they say, and no checker argues a role out of that."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,18 @@ import pytest
 from all_methods import whole_cast, whole_role
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 
-from dramaturg.models.errors import ModelTimeout
+from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.json_lines import exported
+from dramaturg.models.errors import ModelTimeout, UnusableAnswer
+from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
 from dramaturg.workflows import ensemble
+from dramaturg.workflows.drmr import build
 
-from cast_roles import Talk, cast_role, counted
+from cast_roles import Talk, cast_role, context, counted
 from fakes import ScriptedChatModel
 from roles import fenced, run_settings
 from scope_roles import player, reasoned, remembered, shown
@@ -142,3 +149,141 @@ async def test_the_ensemble_s_window_says_what_becomes_a_record(tmp_path: Path) 
         output = await graph.ainvoke({"messages": [HumanMessage(question, id=question)]}, thread, context=context)
     (record,) = output["evidence"]["talk_records"]
     assert record["dialogues"] == [f"turn {BOAT}"]
+
+
+class TalksOfPeople:
+    """Talks of people with Ada, as Tom, on one store; a careful verifier, and a model that writes what is so."""
+
+    def __init__(self, role: Role, **settings: Any) -> None:
+        self.role, self.store, self.saver = role, InMemoryStore(), InMemorySaver()
+        self.settings = {
+            "user_role": "tom",
+            "window": 4,
+            "talk_tokens": 1,
+        } | settings  # nothing comes back word for word
+        self.model = cast()
+
+    def of(self, person: str, thread: str) -> Conversation:
+        """A talk of somebody."""
+        own = context(self.role, self.model, known_as=person, **self.settings)
+        return Conversation(build(), self.saver, own, thread, store=self.store)
+
+    async def say(self, person: str, thread: str, text: str) -> dict[str, Any]:
+        """Take a turn, and give its evidence."""
+        self.model = cast()
+        said = await self.of(person, thread).take_turn(HumanMessage(text, id=f"{thread}: {text}"))
+        evidence: dict[str, Any] = said["evidence"]
+        return evidence
+
+
+async def test_who_has_made_peace_in_one_talk_is_a_friend_in_the_next(role: Role) -> None:
+    talks = TalksOfPeople(role)
+    await talks.say("mira", "monday", BOAT)
+    found = await talks.say("mira", "tuesday", QUESTIONS[1])
+    assert found["verification"]["passed"]
+    (record,) = found["earlier_records"]
+    assert record == {
+        "text": f"Since then, when Tom Quill and I talked: {PEACE}",
+        "talk": "monday",
+        "dialogues": [f"turn monday: {BOAT}"],
+    }
+    tuesday = talks.of("mira", "tuesday")
+    assert (await tuesday.values())["earlier_records"]
+    _, turn = [json.loads(line) async for line in exported(tuesday)]
+    assert "earlier_records" not in turn["state"]
+    (drafted,), (checked,) = shown(talks.model, "reply"), shown(talks.model, "line")
+    assert -1 < drafted.find(ENEMY) < drafted.find(PEACE)
+    assert PEACE in checked
+    assert counted(talks.model)["record"] == 2  # of the dialogues, and of the talk of monday
+    await talks.say("mira", "tuesday", QUESTIONS[2])
+    assert not any(BOAT in text for text in shown(talks.model, "record"))  # it is asked once
+    for person in ("rosa", ""):
+        other = await talks.say(person, f"of {person}", QUESTIONS[1])
+        assert not other["verification"]["passed"]
+        assert "earlier_records" not in other
+
+
+async def test_of_a_talk_that_is_forgotten_no_peace_remains_in_any_other(role: Role) -> None:
+    talks = TalksOfPeople(role)
+    await talks.say("mira", "monday", "Good day.")
+    await talks.say("mira", "monday", BOAT)
+    await talks.say("mira", "monday", "Well then.")
+    await talks.say("mira", "tuesday", QUESTIONS[1])
+    await talks.of("mira", "monday").forget(phrase=BOAT)
+    assert PEACE not in str([one.value for one in talks.store.search((), limit=1000)])
+    for thread in ("monday", "tuesday"):
+        states = [one async for one in talks.saver.alist({"configurable": {"thread_id": thread}})]
+        assert states
+        assert not any(PEACE in str(one) for one in states)
+    assert not (await talks.say("mira", "wednesday", QUESTIONS[2]))["verification"]["passed"]
+
+
+async def test_peace_that_was_taken_back_is_made_nowhere(role: Role) -> None:
+    talks = TalksOfPeople(role)
+    await talks.say("mira", "monday", "Good day.")
+    await talks.say("mira", "monday", BOAT)
+    await talks.of("mira", "monday").fork("monday: Good day.")
+    await talks.say("mira", "monday", "Well then.")
+    assert not (await talks.say("mira", "tuesday", QUESTIONS[1]))["verification"]["passed"]
+
+
+async def test_by_the_papers_rules_a_talk_knows_nothing_of_another(role: Role) -> None:
+    talks = TalksOfPeople(role, talk_records=False)
+    await talks.say("mira", "monday", BOAT)
+    found = await talks.say("mira", "tuesday", QUESTIONS[1])
+    assert not found["verification"]["passed"]
+    assert "earlier_records" not in found
+
+
+async def test_two_who_have_met_in_an_earlier_talk_are_in_one_clique(tmp_path: Path) -> None:
+    scenes = {
+        "one": (("Ada Quill", "The net, Nell."), ("Nell", "Ay.")),
+        "two": (("Nell", "Tom!"), ("Tom Quill", "Nell.")),
+    }
+    talks = TalksOfPeople(cast_role(tmp_path, scenes))
+    assert (await talks.say("mira", "monday", BOAT))["relations"]["clique"] == []
+    found = await talks.say("mira", "tuesday", QUESTIONS[1])
+    assert found["relations"]["clique"] == ["Ada Quill", "Nell", "Tom Quill"]
+    kept = (await talks.of("mira", "tuesday").values())["relations"]
+    assert ["Ada Quill", "Tom Quill"] not in [one["roles"] for one in kept]
+
+
+async def test_a_record_of_an_earlier_talk_that_cannot_be_had_costs_nothing_else(role: Role) -> None:
+    talks = TalksOfPeople(role)
+    await talks.say("mira", "monday", BOAT)
+    late = UnusableAnswer("It makes no sense.")
+    talks.model = player(reply=FRIEND, line=verifier, record=lambda text: late if BOAT in text else ENEMY)
+    said = await talks.of("mira", "tuesday").take_turn(QUESTIONS[1])
+    assert "no sense" in said["evidence"]["earlier_records_error"]
+    assert said["messages"][-1].text == FRIEND
+    assert (await talks.say("mira", "tuesday", QUESTIONS[2]))["earlier_records"]  # it is asked again
+
+
+async def test_the_ensemble_knows_of_earlier_talks_until_they_are_forgotten(tmp_path: Path) -> None:
+    whole_role(tmp_path)
+    Library(tmp_path).create("tom", RoleCard(name="Tom Quill", profile="He sails the mail boat."))
+    settings = {"user_role": "tom", "appraisal": "together", "parts": frozenset({"relations"})}
+    model, saver, store = whole_cast(record=remembered(PEACE)), InMemorySaver(), InMemoryStore()
+    own = ensemble.EnsembleContext(**run_settings(tmp_path, model, known_as="mira", talk_tokens=1, **settings))
+    monday, tuesday = (Conversation(ensemble.build(), saver, own, day, store=store) for day in ("monday", "tuesday"))
+    await monday.take_turn(HumanMessage(BOAT, id="boat"))
+    model.calls.clear()
+    output = await tuesday.take_turn(QUESTIONS[1])
+    (record,) = output["evidence"]["earlier_records"]
+    assert (record["talk"], record["dialogues"]) == ("monday", ["turn boat"])
+    since = f"Since then, when Tom Quill and I talked: {PEACE}"
+    assert record["text"] == since
+    assert since in str(await tuesday.values())
+    await monday.forget(["boat"])
+    assert since not in str(await tuesday.values())
+
+
+async def test_of_many_earlier_talks_the_latest_have_room(role: Role) -> None:
+    talks = TalksOfPeople(role, memory_length=200)
+    for day in ("sunday", "monday"):
+        await talks.say("mira", day, BOAT)
+    found = await talks.say("mira", "tuesday", QUESTIONS[1])
+    assert [one["talk"] for one in found["earlier_records"]] == ["sunday", "monday"]  # of 44 characters each
+    await talks.say("mira", "sunday", f"Again: {BOAT}")
+    found = await talks.say("mira", "tuesday", QUESTIONS[2])
+    assert [one["talk"] for one in found["earlier_records"]] == ["sunday", "sunday"]

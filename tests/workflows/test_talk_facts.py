@@ -162,6 +162,6 @@ async def test_what_is_known_is_not_noted_again(tmp_path: Path) -> None:
 async def test_what_was_noted_and_is_forgotten_is_not_known(tmp_path: Path) -> None:
     talk = Talk(tmp_path, NOTES)
     await talk.say(TOLD)
-    await TalkRecords(talk.store, "ada", "talk").forget_facts(lambda text: "Leith" in text)
+    await TalkRecords(talk.store, "ada", "talk").forget_made(lambda text: "Leith" in text)
     await talk.say(f"Again: {TOLD}")
     assert talk.known[-1] == ""

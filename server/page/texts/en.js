@@ -37,7 +37,7 @@ export default {
   relations: "Who stands how to whom", clique: "A clique of {n}: {names}; the two who talk are marked.", stranger: "The two have never spoken: there is no clique.",
   no_room: "Memories that found no room: {n}",
   unscored: "Relations whose score could not be had: {n}. They weigh nothing, and are not asked about again in this conversation.",
-  no_score: "no score", dialogues: "What was once said", revision: "brought by revision {n}", records: "New in the role memory",
+  no_score: "no score", dialogues: "What was once said", revision: "brought by revision {n}", earlier_records: "In the role memory, from earlier talks", records: "New in the role memory",
   identity: "Who the role is", not_held: "Does not hold at {day} ({n}): {triples}", triples: "{n} triples, {how}", triples_left_out: "Triples that found no room: {n}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
   core: "core", neighbour: "a neighbour", plan: "Plan", feeling: "Feels", episodes: "Episodes", salience: "salience {n}",
   gate: "The gate", allow: "allowed", revise: "to be revised", block: "blocked", unchecked: "let through unchecked", against: "against: {triple}",

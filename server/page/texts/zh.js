@@ -37,7 +37,7 @@ export default {
   relations: "谁与谁关系如何", clique: "{n} 人的团：{names}；对话的两人已标出。", stranger: "两人从未交谈：没有团。",
   no_room: "因篇幅未能放入的记忆：{n}",
   unscored: "未能得到评分的关系：{n}。它们不计分量，在这次对话中不再询问。",
-  no_score: "没有分数", dialogues: "曾经说过的话", revision: "第 {n} 次修改带来", records: "角色记忆中新增",
+  no_score: "没有分数", dialogues: "曾经说过的话", revision: "第 {n} 次修改带来", earlier_records: "角色记忆中来自以前的对话", records: "角色记忆中新增",
   identity: "角色是谁", not_held: "在 {day} 不成立（{n}）：{triples}", triples: "{n} 个三元组，{how}", triples_left_out: "因篇幅未能放入的三元组：{n} 个", how_strategy: "由查询找到", how_similarity: "与问题最相近", how_all: "全部年表", how_inferred: "由记忆推断",
   core: "核心", neighbour: "相邻", plan: "打算", feeling: "感受", episodes: "经历", salience: "显著性 {n}",
   gate: "门控", allow: "通过", revise: "需修改", block: "拦下", unchecked: "未经检查放行", against: "违背：{triple}",

@@ -92,6 +92,7 @@ WHOLE: dict[str, Any] = {
     "records": [{"text": "They met.", "dialogues": ["d1"]}],
     "condensed": {"text": "They met.", "records": 2},
     "talk_records": [{"text": "They made peace.", "dialogues": ["turn 1"]}],
+    "earlier_records": [{"text": "They made peace.", "talk": "monday", "dialogues": ["turn 1"]}],
     "drafts": [{"text": "Hi", "score": 4.0, "reason": "good"}],
     "verification": {"alpha": 3.5, "spoken": 0, "passed": False},
     "episodes": [{"salience": 0.5, "similarity": 0.5, "at": "dawn", "text": "Storm"}],

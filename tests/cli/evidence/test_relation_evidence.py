@@ -123,6 +123,8 @@ def test_what_the_role_memory_has_gained_is_told() -> None:
     assert "New in the role memory, from 2 dialogues: He is kin." in told
     assert "New in the role memory, from 0 dialogues: I trust him." in told
     assert "from 1 dialogue: x" in shown({"records": [{"text": "x", "dialogues": ["d1"]}]})
+    earlier = {"text": "He gave the boat back.", "talk": "monday", "dialogues": ["turn 1"]}
+    assert "In the role memory, from 1 turn of monday: He gave the boat back." in shown({"earlier_records": [earlier]})
     assert "The 3 oldest records became one: All in all." in shown({"condensed": {"records": 3, "text": "All in all."}})
 
 
@@ -131,6 +133,7 @@ def test_what_the_role_memory_has_gained_is_told() -> None:
     [
         ("memory_error", "Nothing new could be put into the role memory: no answer"),
         ("condense_error", "The oldest records could not become one: no answer"),
+        ("earlier_records_error", "An earlier talk could not be put into the role memory: no answer"),
         ("talk_record_error", "What was said could not be put into the role memory: no answer"),
     ],
 )
@@ -187,6 +190,7 @@ def test_any_text_can_be_shown(text: str, width: int) -> None:
         "relations": {"user_role": text, "clique": [text], "edges": [pair]},
         "dialogues": [DIALOGUE | {"text": text, "scene": text, "source": text, "speakers": [text]}],
         "records": [{"text": text, "dialogues": [text]}],
+        "earlier_records": [{"text": text, "talk": text, "dialogues": [text]}],
         "drafts": [{"text": text, "score": None, "reason": text, "error": text}],
         **dict.fromkeys(("memory_error", "condense_error", "talk_record_error"), text),
         "condensed": {"records": 2, "text": text},
