@@ -76,7 +76,8 @@ def serve(
         bool | None,
         typer.Option(
             "--change-roles/--no-change-roles",
-            help="Whether callers may teach roles documents and merge names. Default: only without --keys.",
+            help="Whether callers may teach roles documents, merge names and write chronicles. Default: only without "
+            "--keys.",
         ),
     ] = None,
     prompts: PromptsOption = None,

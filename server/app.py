@@ -93,9 +93,9 @@ class RoleServer:
         self._behind: dict[asyncio.Task[Any], str] = {}
         """Turns that are being taken, by the names of their threads."""
         self.lookups = Lookups(rooms, self._behind)
-        self.approvals = Approvals(self.lookups)
         self.memory = Remembered(self.lookups)
         self.knowledge = Knowledge(rooms, access)
+        self.approvals = Approvals(self.lookups, self.knowledge)
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
 
@@ -137,6 +137,8 @@ class RoleServer:
                 Route("/v1/threads/{thread}/pin", self.memory.pin, methods=["POST"]),
                 Route("/v1/threads/{thread}/waiting", self.approvals.waiting),
                 Route("/v1/threads/{thread}/answer", self.approvals.answer, methods=["POST"]),
+                Route("/v1/threads/{thread}/became", self.approvals.became),
+                Route("/v1/threads/{thread}/became", self.approvals.write, methods=["POST"]),
                 Route("/v1/roles/{role}/knowledge", self.knowledge.known),
                 Route("/v1/roles/{role}/knowledge", self.knowledge.learn, methods=["POST"]),
                 Route("/v1/roles/{role}/knowledge/preview", self.knowledge.preview, methods=["POST"]),

@@ -163,7 +163,7 @@ class Knowledge:
         """What learning files would change and cost; nothing is changed, and no model is asked."""
         body = Teaching.model_validate_json(await request.body())
         taught = await self._taught(request, body.method)
-        self._require_changes(taught.role)
+        self.require_changes(taught.role)
         found = await self._read(body)
         documents = [(one.name, one.data) for one in found]
         changes = await asyncio.to_thread(learning.changes, taught.role, documents)
@@ -181,7 +181,7 @@ class Knowledge:
         """Learn files: documents of their own, or in the place of those of their names; then what is new is indexed."""
         body = Teaching.model_validate_json(await request.body())
         taught = await self._taught(request, body.method)
-        self._require_changes(taught.role)
+        self.require_changes(taught.role)
         _require_reading(taught)
         documents = [(one.name, one.data) for one in await self._read(body)]
         await asyncio.to_thread(learning.changes, taught.role, documents)  # refused before anything is begun
@@ -221,7 +221,7 @@ class Knowledge:
         body = Merging.model_validate_json(await request.body())
         taught = await self._taught(request, MERGING)
 
-        self._require_changes(taught.role)
+        self.require_changes(taught.role)
         digest, merges, _ = await asyncio.to_thread(_plan, taught.role)
         if digest is None or digest != body.plan:
             raise HTTPException(409, "That plan is no longer the one that waits: read it again.")
@@ -277,14 +277,20 @@ class Knowledge:
                 found.append(await asyncio.to_thread(learning.incoming_sent, one.name, data))
         return found
 
-    def _require_changes(self, role: Role) -> None:
+    def require_changes(self, role: Role) -> None:
+        """Refuse to change a role where callers may not, or while it is being changed.
+
+        Raises:
+            HTTPException: callers may not.
+            RoleBusy: it is.
+        """
         if not self.access.changes_roles:
             raise HTTPException(403, READ_ONLY)
         if role.id in self.under_way:
             raise RoleBusy(f"{role.id!r} is being changed already: wait until that is done.")
 
     def _begun(self, role: Role, what: str, doing: Callable[[Show], Awaitable[dict[str, Any]]]) -> Response:
-        self._require_changes(role)
+        self.require_changes(role)
         work = self.under_way[role.id] = Work(what, doing)
         work.task.add_done_callback(lambda _: self.under_way.pop(role.id))
         return EventStream(work.news(), {})

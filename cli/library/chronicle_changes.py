@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.table import Column, Table
@@ -10,10 +9,10 @@ from rich.table import Column, Table
 from dramaturg.cli.library.chronicle import KnownChronicle, chosen_numbers
 from dramaturg.cli.options import command_line, context_for
 from dramaturg.cli.output import print_json, screen, table_of
+from dramaturg.conversations.chronicle_changes import replacements_in
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.nodes.identity.chronicle import IdentityChange, changes_in
 from dramaturg.stores.documents.chronicle_changes import Replacement, unwritten, write_replacements
-from dramaturg.stores.documents.forms import CHRONICLE, Triple
+from dramaturg.stores.documents.forms import CHRONICLE
 
 
 def take_over(known: KnownChronicle, thread: str, numbers: str, library: Any, *, as_json: bool) -> None:
@@ -38,7 +37,7 @@ def take_over(known: KnownChronicle, thread: str, numbers: str, library: Any, *,
 
 
 async def changes_of(known: KnownChronicle, thread: str, library: Any) -> list[Replacement]:
-    """What a conversation has made of a role; a change without a date is of today.
+    """What a conversation has made of a role.
 
     Raises:
         ValueError: there is no such conversation.
@@ -49,18 +48,7 @@ async def changes_of(known: KnownChronicle, thread: str, library: Any) -> list[R
             raise ValueError(
                 f"There is no conversation {thread!r} with {known.role.id}: see `dramaturg conversations`."
             )
-        found = changes_in(await talk.values())
-    today = datetime.now(UTC).astimezone().date().isoformat()
-    return [replacement(one, thread, today) for one in found if one["role"] == known.role.id]
-
-
-def replacement(change: IdentityChange, thread: str, today: str) -> Replacement:
-    """A change as the chronicle takes it over, with where it is from."""
-    new = Triple.model_validate(change["triple"])
-    source = f"conversation {thread}, {new.source}".removesuffix(", ")
-    gone = filter(None, (change["replaces"], change.get("replaces_too")))
-    old = tuple(map(Triple.model_validate, gone))
-    return Replacement(new.model_copy(update={"source": source, "since": new.since or today}), old)
+        return await replacements_in(talk, thread)
 
 
 def replacement_rows(known: KnownChronicle, changes: Sequence[Replacement]) -> list[dict[str, Any]]:

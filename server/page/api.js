@@ -68,6 +68,8 @@ const about = (id) => `/v1/roles/${encodeURIComponent(id)}`;
 
 export const waiting = (id, thread) => read(`${at(thread)}/waiting?${of(id)}`);
 export const answer = async (id, thread, turn, approved) => (await post(`${at(thread)}/answer?${of(id)}`, { turn, approved })).json();
+export const became = (id, thread) => read(`${at(thread)}/became?${of(id)}`);
+export const write = async (id, thread, became, accepted) => (await post(`${at(thread)}/became?${of(id)}`, { became, accepted })).json();
 export const knowledge = (id, method) => read(`${about(id)}/knowledge?method=${encodeURIComponent(method)}`);
 export const merges = (id) => read(`${about(id)}/merges`);
 export const preview = async (id, body) => (await post(`${about(id)}/knowledge/preview`, body)).json();

@@ -10,7 +10,7 @@ import { Remembered } from "./remembered.js";
 import { Screen, toEnd } from "./screen.js";
 import { Talk } from "./talk.js";
 import { language, NAMES, speakIn, t, translate } from "./texts.js";
-import { waitingView } from "./waiting.js";
+import { becameView, waitingView } from "./waiting.js";
 import { whyView } from "./why.js";
 
 const METHOD = "dramaturg-method";
@@ -159,6 +159,7 @@ async function openTalk(thread = "", turn = "") {
   now.talk?.stop();
   now.waiting = null;
   $("waiting").replaceChildren();
+  showBecame(null, null);
   showWhy(null);
   $("welcome").replaceChildren();
   $("form").hidden = false;
@@ -199,7 +200,7 @@ function draw() {
   const last = talk.path[talk.path.length - 1];
   if (!last && !talk.coming && talk.fresh) $("welcome").replaceChildren(greeting());
   else $("welcome").replaceChildren();
-  $("waiting").hidden = Boolean(talk.coming) || !$("waiting").children.length;
+  for (const one of [$("waiting"), $("became")]) one.hidden = Boolean(talk.coming) || !one.children.length;
   if (last && !last.own && !talk.coming && wide()) openWhy(last.id, false);
   if (!last) showWhy(null);
   remember();
@@ -215,11 +216,25 @@ const wide = () => matchMedia("(min-width: 70em)").matches;
 async function look() {
   const { talk } = now;
   clearTimeout(look.timer);
-  if (!talk || talk.fresh || talk.coming) return showWaiting(talk, null);
+  if (!talk || talk.fresh || talk.coming) {
+    showBecame(talk, null);
+    return showWaiting(talk, null);
+  }
   const waiting = await api.waiting(talk.role, talk.thread);
   if (talk !== now.talk || talk.coming) return undefined;
   if (waiting.going) look.timer = setTimeout(() => quietly(look), ASKED_AGAIN); // another window's turn
+  const became = waiting.turn || waiting.going ? null : await api.became(talk.role, talk.thread);
+  if (talk !== now.talk || talk.coming) return undefined;
+  showBecame(talk, became);
   return showWaiting(talk, waiting);
+}
+
+function showBecame(talk, became) {
+  const shown = became?.became ?? null;
+  if (shown && shown === now.became && $("became").children.length) return; // what was ticked stays so
+  now.became = shown;
+  $("became").replaceChildren(...(became ? becameView(became, now.role.name, (accepted) => save(talk, became.became, accepted)) : []));
+  $("became").hidden = !$("became").children.length;
 }
 
 function showWaiting(talk, waiting) {
@@ -231,22 +246,29 @@ function showWaiting(talk, waiting) {
   if (turn) told(t("waits_for_you", { name: now.role.name }));
 }
 
-function answer(talk, turn, approved) {
-  const doors = [...$("waiting").querySelectorAll("button, input")];
+const answer = (talk, turn, approved) =>
+  decided(talk, () => api.answer(talk.role, talk.thread, turn, approved),
+    (done) => t("answered", { name: now.role.name, n: done.approved, declined: done.declined }));
+
+const save = (talk, became, accepted) =>
+  decided(talk, () => api.write(talk.role, talk.thread, became, accepted), (done) => t("saved_chronicle", { name: now.role.name, n: done.written }));
+
+function decided(talk, send, sentenceOf) {
+  const doors = [...document.querySelectorAll("#waiting button, #waiting input, #became button, #became input")];
   const open = doors.filter((one) => !one.disabled);
   return trying(async () => {
     for (const one of doors) one.disabled = true;
     let done = null; // where it stays so, that was decided elsewhere
     try {
-      done = await api.answer(talk.role, talk.thread, turn, approved);
+      done = await send();
     } catch (error) {
       for (const one of open) one.disabled = false; // what was ticked stays so
       if (error.code !== "changed") throw error;
     }
     if (talk !== now.talk) return;
-    now.waiting = null;
+    now.waiting = now.became = null;
     $("waiting").replaceChildren();
-    const sentence = done ? t("answered", { name: now.role.name, n: done.approved, declined: done.declined }) : t("answered_elsewhere");
+    const sentence = done ? sentenceOf(done) : t("answered_elsewhere");
     talk.known = null;
     now.why = null;
     await quietly(() => talk.look());
@@ -445,7 +467,7 @@ $("language").addEventListener("change", () => {
   now.why = null;
   const [, beside] = BESIDE.find(([, section]) => !$(section).hidden) ?? [];
   if (beside) show(beside);
-  now.waiting = null;
+  now.waiting = now.became = null;
   quietly(look);
   return draw();
 });

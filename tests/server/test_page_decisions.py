@@ -15,7 +15,7 @@ from dramaturg.server.access import Access
 from dramaturg.stores.documents.merges import DECISIONS, PLAN, Merge, MergePlan, Why, read_plan, write_plan
 from dramaturg.stores.library import Library
 
-from changing_roles import CORE, FREE, SAILOR, approve_it, changing, take_waiting_turn, what_is_kept
+from changing_roles import CORE, FREE, KEEPER, SAILOR, approve_it, changing, take_waiting_turn, what_is_kept
 from fakes import ScriptedChatModel
 from served_roles import Screen, served
 
@@ -75,6 +75,63 @@ async def test_a_change_of_identity_is_approved_or_refused_on_the_thread_of_its_
         assert sorted(shown) == becomes
     kept = await asyncio.to_thread(what_is_kept, tmp_path / "library")
     assert sorted(kept[2]) == becomes
+
+
+async def become(http: httpx.AsyncClient, thread: str = "tea") -> None:
+    """Have her become a sailor who likes brandy, approved by who talks."""
+    await Screen(http, thread, model="ada:id-rag").say("Who are you?")
+    told = await waits(http, thread)
+    answer = {"turn": told["turn"], "approved": [1]}
+    (await http.post(f"/v1/threads/{thread}/answer?role=ada", json=answer)).raise_for_status()
+
+
+async def test_what_was_approved_is_written_into_the_chronicle_once(tmp_path: Path) -> None:
+    async with served(tmp_path, ScriptedChatModel(reply=changing(CORE, FREE)), settings={"update": True}) as http:
+        await become(http)
+        told = (await http.get("/v1/threads/tea/became?role=ada")).json()
+        assert told["changes"]
+        listed = {one["sentence"]: [old["sentence"] for old in one["replaces"]] for one in told["data"]}
+        assert listed == {SAILOR: [KEEPER], "Ada Quill likes brandy.": []}
+        (sailor,) = [one["number"] for one in told["data"] if one["sentence"] == SAILOR]
+        body = {"became": told["became"], "accepted": [sailor]}
+        strange = await http.post("/v1/threads/tea/became?role=ada", json=body | {"accepted": [3]})
+        assert (strange.status_code, "from 1 to 2" in strange.text) == (400, True)
+        done = await http.post("/v1/threads/tea/became?role=ada", json=body)
+        assert (done.status_code, done.json()) == (200, {"object": "written", "role": "ada", "written": 1, "left": 1})
+        again = await http.post("/v1/threads/tea/became?role=ada", json=body)  # the other window
+        assert (again.status_code, again.json()["error"]["code"]) == (409, "changed")
+        left = (await http.get("/v1/threads/tea/became?role=ada")).json()["data"]
+        assert [one["sentence"] for one in left] == ["Ada Quill likes brandy."]
+    triples = {one.object: one for one in Library(tmp_path / "library").role("ada").chronicle().triples}
+    assert triples["keeper of the light"].until
+    assert triples["a sailor"].since
+    assert str(triples["a sailor"].source).startswith("conversation tea")
+    assert "brandy" not in triples
+
+
+async def test_visitors_of_a_server_that_changes_no_role_write_nothing_into_a_chronicle(tmp_path: Path) -> None:
+    how: Any = {"settings": {"update": True}, "access": Access(changes_roles=False)}
+    async with served(tmp_path, ScriptedChatModel(reply=changing(CORE, FREE)), **how) as http:
+        await become(http)
+        before = (tmp_path / "library/ada/chronicle.yaml").read_bytes()
+        told = (await http.get("/v1/threads/tea/became?role=ada")).json()
+        assert (told["changes"], len(told["data"])) == (False, 2)
+        body = {"became": told["became"], "accepted": [1]}
+        refused = await http.post("/v1/threads/tea/became?role=ada", json=body)
+        assert (refused.status_code, "--change-roles" in refused.text) == (403, True)
+        assert (tmp_path / "library/ada/chronicle.yaml").read_bytes() == before
+
+
+async def test_what_somebody_else_s_talk_has_made_of_a_role_is_nobody_else_s_to_write(tmp_path: Path) -> None:
+    access = Access(KEYS, changes_roles=True)
+    how: Any = {"settings": {"update": True}, "access": access}
+    async with served(tmp_path, ScriptedChatModel(reply=changing(CORE, FREE)), **how) as http:
+        alice = {"Authorization": f"Bearer {KEYS['alice']}"}
+        body = {"model": "ada:id-rag", "messages": [{"role": "user", "content": "Who are you?"}]}
+        body |= {"metadata": {"thread_id": "tea"}}
+        (await http.post("/v1/chat/completions", json=body, headers=alice)).raise_for_status()
+        assert (await http.get("/v1/threads/tea/became?role=ada", headers=alice)).status_code == 200
+        assert (await http.get("/v1/threads/tea/became?role=ada", headers=BOB)).status_code == 404
 
 
 async def test_the_next_message_refuses_what_waits_and_a_terminal_can_answer_too(tmp_path: Path) -> None:

@@ -126,6 +126,29 @@ async def test_two_windows_wait_for_one_approval_and_the_second_answer_is_said_t
         await house.until("document.querySelector('#notice').textContent.includes('in another window')")
 
 
+async def test_what_was_approved_is_saved_to_the_chronicle_one_by_one(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **CHANGES) as house:
+        page = house.page
+        await house.open(method="id-rag")
+        await house.say("Who are you?")
+        await house.until(SEEN)
+        await page.locator("#waiting input").first.check()
+        await page.locator("#waiting button.main").click()
+        await house.until("document.querySelector('#became details')")
+        await page.locator("#became summary").click()
+        shown = await page.inner_text("#became")
+        assert SAILOR in shown
+        assert "keeper of the light" in shown  # in whose place
+        assert shown.index("in all talks") < shown.index("Save to the chronicle")  # what comes of it, before the button
+        save = page.locator("#became button.main")
+        assert await save.is_disabled()
+        await page.locator("#became input").first.check()
+        await save.click()
+        await house.until("document.querySelector('#became').hidden")
+        await house.until("document.querySelector('#live').textContent.includes('chronicle: 1')")
+    assert "a sailor" in (tmp_path / "library/ada/chronicle.yaml").read_text("utf-8")
+
+
 async def test_an_answer_that_does_not_arrive_can_be_given_again(tmp_path: Path) -> None:
     async with page_house(tmp_path, **CHANGES) as house:
         await house.open(method="id-rag")
