@@ -123,8 +123,8 @@ def findings(records: Sequence[SpentTurn]) -> StudyFindings:
         limits=(
             "Tokens are those of this model; the paper's are of gpt-3.5-turbo on CharacterEval. Edges that were scored "
             "in an earlier run of the study are not asked again: delete its folder to count them.",
-            f"The paper's dialogues have other lengths than {last} turns; those that it calls long have more than 20. Its "
-            "lines come from a data set, and the replies in them are its own: here each method goes on from its own.",
+            f"The paper's dialogues have other lengths than {last} turns; those that it calls long have more than 20. "
+            "Its lines come from a data set, whatever is replied: here each method goes on from its own replies.",
             "Turns of one talk depend on each other, so intervals are over roles.",
             few(len({one.role for one in records})),
         ),
@@ -152,7 +152,9 @@ def share_rows(records: Sequence[SpentTurn], last: int) -> StudyTable:
 
 def talk_rows(records: Sequence[SpentTurn], last: int) -> StudyTable:
     """Tokens of a talk by method, beside those of the paper (Table 3)."""
-    by_role = {name: [one for one in records if one.role == name] for name in dict.fromkeys(one.role for one in records)}
+    by_role = {
+        name: [one for one in records if one.role == name] for name in dict.fromkeys(one.role for one in records)
+    }
     whole = {role: float(sum(summed(of).values())) for role, of in by_role.items()}
     plain = {role: float(sum(one.baseline for one in of)) for role, of in by_role.items()}
     rows = [
