@@ -56,10 +56,12 @@ async def recall_standing(state: RoleMemoryState, runtime: Runtime[Any]) -> dict
         return {"earlier_records": []}
     cast, of_person = await cast_of(run, state.get("dialogues_version")), TalksOf(kept.store, kept.role, person)
     await of_person.begin(kept.thread, "")  # who forgets what comes back looks here, too
-    found = list[Stretch]()
-    for one in await of_person.others(kept.thread, TALKS):
-        there = TalkRecords(kept.store, kept.role, one.thread)
-        found += stretches(there, await there.branch(one.head), cast.user.known_as)
+    talks = [
+        (TalkRecords(kept.store, kept.role, one.thread), one.head) for one in await of_person.others(kept.thread, TALKS)
+    ]
+    branches = await together(*(there.branch(head) for there, head in talks))
+    told = zip(talks, branches, strict=True)
+    found = [one for (there, _), branch in told for one in stretches(there, branch, cast.user.known_as)]
     found = with_room(found, own.memory_length // 2)
     lacking = [at for at, one in enumerate(found) if not one.text][-ASKED:]
     answers = await together(*(recorded(run, cast, found[at]) for at in lacking))
@@ -88,7 +90,13 @@ def stretches(kept: TalkRecords, branch: Sequence[TalkRecord], user: str) -> lis
         first = max(0, at - standing.exchanges)
         found[:0] = [Stretch(kept, branch[first:at], standing.text), *bare(at)]
         until = at = first
-    return [one for one in (*bare(0), *found) if one.text or one.said_by(user)]
+    return [one for one in (*bare(0), *found) if one.text or is_said_by(user, one.exchanges)]
+
+
+def is_said_by(user: str, exchanges: Sequence[TalkRecord]) -> bool:
+    """Whether a user's role has said something of this."""
+    names = {line.name for one in exchanges for line in one.said if line.who == "human" and line.text}
+    return any(spelling(name or "") == spelling(user) for name in names)
 
 
 def standing_in(record: TalkRecord, user: str) -> Standing | None:
@@ -105,13 +113,16 @@ def with_room(found: Sequence[Stretch], most: int) -> list[Stretch]:
 
 
 async def recorded(run: Run[TalkRecordSettings], cast: Cast, stretch: Stretch) -> tuple[str, str]:
-    """The record of a stretch, which is kept with it, and why there is none."""
-    said = stretch.said_by(cast.user.known_as)
+    """The record of a stretch, which is kept with it, and why there is none; another process may have made it."""
+    size, said = len(stretch.exchanges), stretch.said_by(cast.user.known_as)
+    for last in await stretch.kept.get([stretch.exchanges[-1].id]):
+        if (known := standing_in(last, cast.user.known_as)) and known.exchanges == size:
+            return known.text, ""
     try:
         text, _ = await built(run, cast, transcript(said, run.role, cast.user.name), met=True)
     except UNANSWERED as error:
         return "", str(error)
-    made = Standing(user_role=cast.user.known_as, text=text, exchanges=len(stretch.exchanges))
+    made = Standing(user_role=cast.user.known_as, text=text, exchanges=size)
     await stretch.kept.save_standing(stretch.exchanges, made)
     return text, ""
 

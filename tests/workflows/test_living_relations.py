@@ -13,6 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import exported
 from dramaturg.models.errors import ModelTimeout, UnusableAnswer
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library
 from dramaturg.stores.role import Role
@@ -201,6 +202,17 @@ async def test_who_has_made_peace_in_one_talk_is_a_friend_in_the_next(role: Role
         other = await talks.say(person, f"of {person}", QUESTIONS[1])
         assert not other["verification"]["passed"]
         assert "earlier_records" not in other
+
+
+async def test_a_record_that_another_process_has_made_is_not_asked_for_again(role: Role) -> None:
+    talks = TalksOfPeople(role)
+    await talks.say("mira", "monday", BOAT)
+    await talks.say("mira", "tuesday", QUESTIONS[1])
+    here = (await TalkRecords(talks.store, "ada", "monday").read("")).records  # as it was read before
+    here.update({one.id: one.model_copy(update={"standings": ()}) for one in here.values()})
+    found = await talks.say("mira", "wednesday", QUESTIONS[1])
+    assert found["earlier_records"]
+    assert not any(BOAT in text for text in shown(talks.model, "record"))
 
 
 async def test_of_a_talk_that_is_forgotten_no_peace_remains_in_any_other(role: Role) -> None:
