@@ -83,8 +83,9 @@ def record_views(evidence: Found) -> Iterable[RenderableType]:
     """What the role memory has of earlier talks, what this turn has added, what became of it, and what went wrong."""
     for one in evidence.get("earlier_records") or []:
         number = len(one.get("dialogues") or [])
-        title = f"In the role memory, from {number} turn{'s' * (number != 1)} of {one_line(one.get('talk') or '')}: "
-        yield Text.assemble((title, "bold"), str(one.get("text") or ""))
+        talk = one_line(one.get("talk") or "")
+        title = (f"In the role memory, from {number} turn{'s' * (number != 1)} of {talk}: ", "bold")
+        yield Text.assemble(title, str(one.get("text") or ""))
     if error := evidence.get("earlier_records_error"):
         yield Text(f"An earlier talk could not be put into the role memory: {one_line(error)}", style="yellow")
     for record in evidence.get("records") or []:

@@ -72,7 +72,8 @@ async def records(bench: Bench) -> list[SpentTurn]:
         told = bench.told(f"drmr-tokens, {name}", own.turns)
         for turn, line in enumerate(lines_of(bench.role(name), relation, own.turns), 1):
             spent, baseline = [spent_by(await steps_of(graph, context, line)) for graph, context in graphs]
-            found.append(SpentTurn(name, turn, *(spent[module] for module in MODULES), baseline.total()))
+            construction, response, revision = (spent[module] for module in MODULES)
+            found.append(SpentTurn(name, turn, construction, response, revision, baseline.total()))
             told.step()
     return found
 

@@ -59,7 +59,7 @@ class EarlierRecord(TypedDict):
 
 EarlierRecords = Annotated[
     list[EarlierRecord],
-    Field(description="How the two have come to stand in earlier talks of the same person; read anew in each turn."),
+    Field(description="How the two have come to stand in earlier talks of the same person; read again in each turn."),
 ]
 
 
