@@ -212,7 +212,7 @@ class Opened:
     @property
     def has_embedder(self) -> bool:
         """Whether the embedding model is there, so that asking for it does not block."""
-        return self._embedder is not None and self.is_open
+        return self.is_open and (self._embedder is not None or isinstance(self.context.embedding_model, Embeddings))
 
     def role_and_chat(self) -> tuple[Role, ChatModel]:
         """The role, and the chat model with a fresh account."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dramaturg.models.embeddings import Embedder
-from dramaturg.nodes.text.recalled import passages_of
+from dramaturg.nodes.text.recalled import passages_of, size_of
 from dramaturg.stores.conversations.talk import TalkRecord
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 
@@ -51,9 +51,11 @@ def from_0_to_1(scores: Vectors, low: float) -> Vectors:
     return np.where(found, (scores - low) / span if span > 0 else 1.0, 0.0)
 
 
-def rank_of(at: int, scores: Vectors) -> int | None:
-    """The rank from 1; None: it has no score."""
-    return int((scores > scores[at]).sum()) + 1 if np.isfinite(scores[at]) else None
+def ranks_of(places: Sequence[int], scores: Vectors) -> list[int | None]:
+    """The ranks from 1 at some places; None: there is no score."""
+    own = scores[list(places)]
+    better = len(scores) - np.searchsorted(np.sort(scores), own, "right")
+    return [rank + 1 if scored else None for rank, scored in zip(better.tolist(), np.isfinite(own), strict=True)]
 
 
 class TalkIndex:
@@ -67,6 +69,8 @@ class TalkIndex:
         self.records: list[TalkRecord] = []
         self.pinned: list[int] = []
         """The places of those that come back whatever is asked."""
+        self.sizes: list[tuple[int, ...]] = []
+        """By record: the bytes of each of its lines."""
         self.embedding = ""
         self._texts: list[str] = []
         """By record, in one case: what is said in it."""
@@ -101,6 +105,7 @@ class TalkIndex:
                 if record.pinned:
                     self.pinned.append(place)
                 of += [place] * len(passages_in(record))
+                self.sizes.append(tuple(size_of(" ".join(line.text.split())) for line in record.said))
                 text = "\n".join(texts_in(record)).casefold()
                 self._texts.append(text)
                 words = list(words_of(text))
@@ -173,7 +178,8 @@ class TalkIndex:
                 break
             if np.isfinite(meaning[at]) or np.isfinite(word[at]):
                 first.setdefault(self._texts[at], at)
-        return [Found(at, rank_of(at, meaning), rank_of(at, word)) for at in first.values()]
+        places = list(first.values())
+        return list(map(Found, places, ranks_of(places, meaning), ranks_of(places, word)))
 
     def _by_meaning(self, vector: Vectors | None, until: int) -> Vectors:
         """The cosine of each record's best passage, shape (n,); -inf where there is none."""
@@ -191,8 +197,11 @@ class TalkIndex:
         rarest = sorted(set(words_of(words)), key=lambda word: (count[word], word))
         forms = [word for word in rarest if not count[word]]  # another form of it may be there
         known = [word for word in rarest if count[word]]
-        telling = [word for word in known if count[word] <= max(FEW, len(self.records) // COMMON)]
-        chosen = [*forms[:MOST_WORDS], *(telling[:MOST_WORDS] or known[:FEWEST_WORDS])]
+        # BM25 gives a word that is in more than half of the records nothing.
+        most = min(max(FEW, len(self.records) // COMMON), len(self.records) // 2)
+        telling = [word for word in known if count[word] <= most]
+        least = [word for word in known[:FEWEST_WORDS] if count[word] <= FEW]
+        chosen = [*forms[:MOST_WORDS], *(telling[:MOST_WORDS] or least)]
         if not chosen or not until or self._words is None:
             return found
         asked = " OR ".join(f'"{word}"' for word in chosen)

@@ -101,10 +101,14 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         vectors = [*unit_rows(np.stack(meant))]
     except (ModelError, WeightsError, ValueError) as error:
         evidence["talk_error"] = str(error)
-    found = [await looked_up(one, asked, vectors) for one in parts]
-    left = run.settings.talk_tokens * BYTES - sum(size_of(one["text"]) for one in notes)
-    shown, now = with_room(parts, found, "\n".join(asked), run, left), datetime.now(UTC)
-    times = await asyncio.to_thread(lambda: [when(one, now, run) for one in shown])  # a language is read from a file
+    left, now = run.settings.talk_tokens * BYTES - sum(size_of(one["text"]) for one in notes), datetime.now(UTC)
+
+    def looked_for() -> tuple[list[Shown], list[str]]:
+        found = [looked_up(one, asked, vectors) for one in parts]
+        shown = with_room(parts, found, "\n".join(asked), run, left)
+        return shown, [when(one, now, run) for one in shown]  # a language is read from a file
+
+    shown, times = await asyncio.to_thread(looked_for)
     recalled: list[RecalledTalk] = [
         {
             "when": time,
@@ -168,17 +172,13 @@ def known_as(own: SummarySettings) -> str:
     return own.known_as or str(get_config().get("configurable", {}).get("langgraph_auth_user_id") or "")
 
 
-async def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors | None]) -> list[Found]:
-    """What is nearest to what is asked, of each by turns."""
-
-    def nearest() -> list[Found]:
-        several = [told.index.nearest(*one, told.until, MOST) for one in zip(asked, vectors, strict=True)]
-        first = dict[int, Found]()
-        for one in (one for row in zip_longest(*several) for one in row if one is not None):
-            first.setdefault(one.at, one)
-        return list(first.values())[:MOST]
-
-    return await asyncio.to_thread(nearest)
+def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors | None]) -> list[Found]:
+    """What is nearest to what is asked, of each by turns; it blocks."""
+    several = [told.index.nearest(*one, told.until, MOST) for one in zip(asked, vectors, strict=True)]
+    first = dict[int, Found]()
+    for one in (one for row in zip_longest(*several) for one in row if one is not None):
+        first.setdefault(one.at, one)
+    return list(first.values())[:MOST]
 
 
 async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: SummarySettings) -> list[Told]:
@@ -204,7 +204,9 @@ async def embed(told: Told, model: Embedder) -> None:
     Raises:
         ModelError: the model cannot be reached.
     """
-    new = await told.index.embed(model, told.index.lacking(model.name, told.until))
+    if not (lacking := told.index.lacking(model.name, told.until)):
+        return
+    new = await told.index.embed(model, lacking)
     for kept in set(told.kept.values()):
         if own := [one for one in new if told.kept.get(one.id, told.kept.get("")) is kept]:
             await kept.save_meanings(own)
@@ -261,6 +263,8 @@ def with_room(
     for number, at in [*pinned, *wanted, *around]:
         records, hit = parts[number].index.records, known.get((number, at))
         if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
+            continue
+        if sum(size for size in parts[number].index.sizes[at] if size <= LONG) > left:  # of a long line less is shown
             continue
         kept = parts[number].kept
         talk = "" if "" in kept else kept[records[at].id].thread

@@ -143,6 +143,8 @@ class Talk:
         self.changed = changed
         self.notes: list[Note] = []
         """The user's notes, the oldest first; they are of all branches."""
+        self.whole = set[str]()
+        """The ids of records of which all that led to them is known to be there."""
 
     def back(self, head: str) -> Iterator[TalkRecord]:
         """The records that led to one, that one first; where one is lost, those after it."""
@@ -409,8 +411,16 @@ class TalkRecords:
 
     async def is_whole(self, head: str) -> bool:
         """Whether all that led to a record is there; where there is none, that is."""
-        led = list((await self.read(head)).back(head))
-        return not (led[-1].parent if led else head)
+        talk, led = await self.read(head), list[str]()
+        for one in talk.back(head):
+            if one.id in talk.whole:
+                break
+            led.append(one.id)
+        else:
+            if (talk.records[led[-1]].parent if led else head) != "":
+                return False
+        talk.whole.update(led)
+        return True
 
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not, and that somebody has said it."""
