@@ -177,15 +177,16 @@ Recalled = Annotated[
 ]
 
 
+TalkHead = Annotated[str, Field(description="The id of the last exchange that was kept of this talk; it lives on.")]
+
+
 class SummaryState(TurnInput):
     """The window, and what has left it."""
 
     summary: Annotated[str, Field(description="What has left the window, in short; it lives on from turn to turn.")]
     window: WindowLength
     recalled_talk: NotRequired[Recalled]
-    talk_head: NotRequired[
-        Annotated[str, Field(description="The id of the last exchange that was kept of this talk; it lives on.")]
-    ]
+    talk_head: NotRequired[TalkHead]
 
 
 class TalkState(SummaryState, EvidenceState):

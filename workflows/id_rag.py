@@ -51,7 +51,7 @@ from dramaturg.nodes.identity.update import (
 from dramaturg.nodes.reply import GroundsInput, GroundsOutput
 from dramaturg.nodes.self_contained import make_self_contained
 from dramaturg.nodes.talk.memory import recall_talk
-from dramaturg.nodes.turn import SummarySettings, TurnOutput, TurnState, read_turn
+from dramaturg.nodes.turn import SummarySettings, TalkHead, TurnOutput, TurnState, read_turn
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.workflows.wiring import wire_end
 
@@ -75,6 +75,7 @@ class IdentityInput(GroundsInput, total=False):
     """What the part that gathers grounds takes."""
 
     episodes: SkipJsonSchema[Episodes]
+    talk_head: SkipJsonSchema[TalkHead]
     identity_changes: SkipJsonSchema[IdentityChanges]
 
 

@@ -1,9 +1,13 @@
-"""Episodic memory M and working memory WM (ID-RAG, Algorithm 1, steps 2 and 3)."""
+"""Episodic memory M and working memory WM (ID-RAG, Algorithm 1, steps 2 and 3).
+
+What was said is in M as the records of the talk have it (`TalkRecords`): the state holds what they do not, such as what
+a program brings. Where no talk is kept, as by the paper's rules or without a store, it holds all of M.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import count
+from itertools import count, islice
 from math import nan
 from typing import Annotated, Any, NotRequired
 
@@ -17,10 +21,11 @@ from typing_extensions import TypedDict
 from dramaturg.nodes.edited import entries
 from dramaturg.nodes.identity.perception import DecisionInput, PerceptionState, is_reply, parse_time, search_text
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.run import by_rules, needs, open_run, settings
+from dramaturg.nodes.run import Run, by_rules, needs, open_run, settings
 from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passages_of, within_recalled
-from dramaturg.nodes.turn import stranger_name
+from dramaturg.nodes.turn import shown_name, stranger_name, talk_records
 from dramaturg.prompts import fence
+from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
 
@@ -56,11 +61,16 @@ class Episode(TypedDict):
     id: str
     at: str
     text: str
+    """In the state: empty where the records of the talk have it, under the id of a message."""
     importance: float | None
 
 
 Episodes = Annotated[
-    list[Episode], Field(description="The memories of this conversation, the newest last, M; they live on.")
+    list[Episode],
+    Field(
+        description="The memories of this conversation, the newest last, M, as far as the records of the talk do not "
+        "have them; they live on."
+    ),
 ]
 
 
@@ -91,7 +101,7 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
     """
     run = await open_run(runtime, EpisodeSettings)
     shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}
-    own = [one for one in episodes_in(state) if one["id"] not in shown]
+    own = [one for one in await conversation_episodes(state, run, kept_talk(runtime, run)) if one["id"] not in shown]
     stream = [*await asyncio.to_thread(formative_episodes, run.role), *own]
     near, model = dict[str, float](), await run.embedder()
     if stream:
@@ -125,8 +135,55 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
 
 
 def episodes_in(state: Mapping[str, Any]) -> list[Episode]:
-    """The memories of a conversation; one that somebody has written into its state may have an id and a text alone."""
-    return entries(state, "episodes", Episode, at="", importance=None)
+    """What the state holds of M; what somebody has written into it may have an id and a text alone."""
+    return entries(state, "episodes", Episode, at="", text="", importance=None)
+
+
+def kept_talk(runtime: Runtime[Any], run: Run[EpisodeSettings]) -> TalkRecords | None:
+    """Where what was said stays as long as the state does; None: the state holds it."""
+    return talk_records(runtime, run.settings) if runtime.store is not None else None
+
+
+async def said_of(kept: TalkRecords, state: EpisodeState, run: Run[EpisodeSettings]) -> list[TalkRecord]:
+    """The latest records of this branch, as many as a conversation adds memories."""
+    head = state.get("talk_head", "")
+    return list(islice((await kept.read(head)).back(head), run.settings.kept_episodes))[::-1]
+
+
+async def conversation_episodes(
+    state: EpisodeState, run: Run[EpisodeSettings], kept: TalkRecords | None
+) -> list[Episode]:
+    """The memories of this conversation: those that the state holds, and of what was said since, the newest last.
+
+    Raises:
+        StorageError: the records cannot be read.
+    """
+    held = episodes_in(state)
+    records = await said_of(kept, state, run) if kept else []
+    said, dates = messages_in(records), {one["id"]: one["at"] for one in held}
+    heard = [episode_of(record, dates, run) for record in records]
+    return [*(one for one in held if one["text"] and one["id"] not in said), *(one for one in heard if one)]
+
+
+def messages_in(records: Sequence[TalkRecord]) -> set[str]:
+    """The ids of what was said in records."""
+    return {line.id for record in records for line in record.said}
+
+
+def episode_of(record: TalkRecord, dates: Mapping[str, str], run: Run[EpisodeSettings]) -> Episode | None:
+    """The memory of an exchange: the last question and the last reply in it; None: one was never said, or forgotten."""
+    asked = next((line for line in reversed(record.said) if line.who == "human" and line.text), None)
+    reply = next((line for line in reversed(record.said) if line.who == "ai" and line.text), None)
+    if asked is None or reply is None:
+        return None
+    name = run.role.card.name if reply.name in {None, "", run.role.id} else shown_name(str(reply.name))
+    text = exchange_text(asked.name or stranger_name(run), asked.text, name, reply.text)
+    return {"id": asked.id, "at": dates.get(asked.id, ""), "text": text, "importance": None}
+
+
+def exchange_text(asker: str, question: str, role: str, reply: str) -> str:
+    """What was said, each on one line: nothing of it can look like another memory, or like words of the other one."""
+    return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in ((asker, question), (role, reply)))
 
 
 def formative_episodes(role: Role) -> list[Episode]:
@@ -244,17 +301,22 @@ def date_of(text: str) -> datetime | None:
 
 @needs(question="read_turn", percept="perceive")
 async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
-    """Add what was said to the memory stream, and drop the oldest memories of this conversation."""
+    """Add what was said to the memory stream, and drop the oldest memories of this conversation.
+
+    Where the talk is kept, its text is not kept twice: the state holds its date, if it has one.
+
+    Raises:
+        StorageError: the records of the talk cannot be read.
+    """
     run = await open_run(runtime, EpisodeSettings)
-    asked, reply = state["messages"][-2:]
-    # Each on one line: nothing said can look like another memory, or like words of the other speaker.
-    said = [(asked.name or stranger_name(run), state["question"]), (run.role.card.name, reply.text)]
-    new: Episode = {
-        "id": str(asked.id),
-        "at": state["percept"]["now"],
-        "text": "\n".join(f"{name}: {' '.join(text.split())}" for name, text in said),
-        "importance": None,
-    }
-    kept = [*(one for one in episodes_in(state) if one["id"] != new["id"]), new]
-    most = run.settings.kept_episodes
-    return {"episodes": kept[-most:] if most else [], "recalled_episodes": []}
+    (asked, reply), at, most = state["messages"][-2:], state["percept"]["now"], run.settings.kept_episodes
+    new: Episode = {"id": str(asked.id), "at": at, "text": "", "importance": None}
+    held = [one for one in episodes_in(state) if one["id"] != new["id"]]
+    if (kept := kept_talk(runtime, run)) is None:
+        asker, name = asked.name or stranger_name(run), run.role.card.name
+        held.append({**new, "text": exchange_text(asker, state["question"], name, reply.text)})
+    else:
+        said = messages_in(await said_of(kept, state, run))
+        told: list[Episode] = [{**one, "text": ""} if one["id"] in said else one for one in held]
+        held = [one for one in [*told, new] if one["text"] or (one["at"] and one["id"] in {*said, new["id"]})]
+    return {"episodes": held[-most:] if most else [], "recalled_episodes": []}

@@ -7,11 +7,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
 
+from dramaturg.conversations.conversation import Conversation
 from dramaturg.nodes.identity.episodes import Episode, dated
 from dramaturg.nodes.identity.perception import perceive
+from dramaturg.workflows.id_rag import build
 
-from identity_roles import ada, as_json, decider, shown, state_of, take
+from identity_roles import ada, as_json, context, decider, shown, state_of, take
 from roles import fenced, write_memories
 
 STORM = {"text": "The lamp burned all night in the great storm.", "when": "2024-09-01T22:00"}
@@ -175,6 +178,77 @@ async def test_a_question_of_many_lines_is_no_memory_of_anything_else(role: Path
     await take(role, decider(), "And?", saver, window=2)
     await take(role, model := decider(), "So?", saver, window=2)
     assert memories(model)[:2] == [f"- this stranger: {' '.join(forged.split())}", "Ada Quill: Ay. No."]
+
+
+# What was said stands in the records of the talk
+
+
+def held(role: Path, saver: InMemorySaver, store: InMemoryStore, **settings: Any) -> Conversation:
+    """The conversation on the thread of `take`, with a store for what was said."""
+    return Conversation(build(), saver, context(role, decider(), window=2, **settings), "talk", store=store)
+
+
+async def told(talk: Conversation, question: str) -> list[str]:
+    """What a prompt shows of the past; the text of a message is its id."""
+    talk.change(chat_model=(model := decider()))
+    await talk.take_turn(HumanMessage(question, id=question))
+    return memories(model)
+
+
+async def texts_of(talk: Conversation) -> list[str]:
+    return [one["text"] for one in (await talk.values())["episodes"]]
+
+
+async def test_the_state_has_no_text_that_the_records_have_and_the_same_comes_back(role: Path) -> None:
+    alone, talk = InMemorySaver(), held(role, InMemorySaver(), InMemoryStore())
+    for text in ("One?", "Two?", "Three?", "Four?"):
+        await take(role, model := decider(), HumanMessage(text, id=text), alone, window=2)
+        assert await told(talk, text) == memories(model)
+        assert await texts_of(talk) == []
+    assert len((await state_of(alone))["episodes"]) == 4
+    assert memories(model) == [
+        *("- this stranger: One?", "Ada Quill: I keep the light."),
+        *("- this stranger: Two?", "Ada Quill: I keep the light."),
+    ]
+
+
+async def test_a_thread_that_has_all_memories_in_its_state_is_gone_on_with(role: Path) -> None:
+    saver, brought = InMemorySaver(), [episode(1, "The quay burned.")]
+    for number, text in enumerate(("One?", "Two?", "Three?"), 1):
+        more = {"episodes": brought} if number == 1 else {}
+        asked = HumanMessage(text, id=text)
+        await take(role, decider(), asked, saver, window=2, talk_tokens=0, now=f"2024-09-0{number}T10:00", **more)
+    assert len((await state_of(saver))["episodes"]) == 4
+    talk = held(role, saver, InMemoryStore())
+    lines = await told(talk, "Four?")
+    assert [one for one in lines if one.startswith("-")] == [
+        "- The quay burned.",
+        "- [2024-09-01 10:00] this stranger: One?",
+        "- [2024-09-02 10:00] this stranger: Two?",
+    ]
+    assert [one for one in await texts_of(talk) if one] == ["The quay burned."]
+
+
+async def test_each_branch_remembers_its_own(role: Path) -> None:
+    talk = held(role, InMemorySaver(), InMemoryStore())
+    for text in ("One?", "Two?", "Three?"):
+        await told(talk, text)
+    await talk.fork("One?")
+    await told(talk, "Else?")
+    await told(talk, "More?")
+    assert [one for one in await told(talk, "And?") if one.startswith("-")] == [
+        "- this stranger: One?",
+        "- this stranger: Else?",
+    ]
+
+
+async def test_what_is_forgotten_comes_back_no_more(role: Path) -> None:
+    talk = held(role, InMemorySaver(), InMemoryStore())
+    for text in ("My name is Rumpelstiltskin.", "Two?", "Three?"):
+        await told(talk, text)
+    await talk.forget(["My name is Rumpelstiltskin."])
+    lines = await told(talk, "Four?")
+    assert [one for one in lines if one.startswith("-")] == ["- this stranger: Two?"]
 
 
 async def test_what_is_perceived_has_a_bound() -> None:
