@@ -20,12 +20,12 @@ from dramaturg.nodes.memories.index import MemoriesVersion, MemorySettings
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
-from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory
+from dramaturg.nodes.turn import talk_records
+from dramaturg.stores.conversations.memories import SPEAKER, ConversationMemories, ConversationMemory, exchange_in
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 from dramaturg.stores.role import Role
-
-SPEAKER = 100  # characters of a user's name
 
 
 class RememberSettings(MemorySettings):
@@ -74,10 +74,24 @@ async def remember(state: RememberedState, runtime: Runtime[Any]) -> dict[str, A
         memory = await exchange_memory(state, run, kept.thread)
     except (ModelError, ValueError) as error:
         return {"evidence": {"remember_error": str(error)}, "usage": {"remember": run.usage}}
+    if talk := talk_records(runtime, run.settings):
+        memory = await of_record(memory, talk, state)
     await kept.save(memory)
     made = memory.id
     ids = [one for one in state.get("remembered", []) if one != made]
     return {"remembered": unfaded([*ids, made], run.settings), "usage": {"remember": run.usage}}
+
+
+async def of_record(memory: ConversationMemory, talk: TalkRecords, state: RememberedState) -> ConversationMemory:
+    """The memory as it stands on the record of its exchange, where the talk has one; else it has what was said itself.
+
+    Raises:
+        StorageError: the talk cannot be read, or written.
+    """
+    head = await talk.extended(state.get("talk_head", ""), state["messages"])
+    (record,) = await talk.get([head]) or (None,)
+    said = exchange_in(record, memory.turn)
+    return memory.model_copy(update={**said._asdict(), "record": head}) if said else memory
 
 
 def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | None:

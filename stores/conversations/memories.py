@@ -1,21 +1,26 @@
-"""The memories that a conversation made of its turns: kept by role and thread, and seen by no other conversation."""
+"""The memories that a conversation made of its turns: kept by role and thread, and seen by no other conversation.
 
+What was said stands once, in the records of the talk (`TalkRecords`); a memory has its meaning and its mood.
+"""
+
+import base64
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchItem
+from langgraph.store.base import BaseStore, Item
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.items import drop_at, items_at, items_under
+from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.memories import Felt, Mood
 
 ROOT = "dramaturg_memories"
-PAGE = 500  # items that are asked for at once
 DIGITS = 16
+SPEAKER = 100  # characters of a user's name
 
 
 Stamp = Any
@@ -52,6 +57,8 @@ class ConversationMemory(BaseModel):
     created: AwareDatetime
     pinned: bool = False
     """Recalled whatever is asked."""
+    record: str = ""
+    """The id of the record of the talk that has what was said; empty: the memory itself is written with it."""
     version: Literal[1, 2] = 1
     """2: kept under its turn and what was said in it; 1: written when it was kept under its turn alone."""
 
@@ -98,7 +105,7 @@ class ConversationMemories:
 
     async def get(self, ids: Iterable[str]) -> dict[str, ConversationMemory]:
         """Return the memories with these ids, in their order; those that are gone or damaged are left out."""
-        return self._readable((await items_at(self.store, self.namespace, ids)).values())
+        return await self._readable((await items_at(self.store, self.namespace, ids)).values())
 
     async def since(
         self, ids: Iterable[str], seen: Mapping[str, Stamp]
@@ -117,17 +124,17 @@ class ConversationMemories:
         if not isinstance(self.store, ItemStore):
             items = await items_at(self.store, self.namespace, wanted)
             new = [item for one, item in items.items() if item.value != seen.get(one)]
-            return {one: item.value for one, item in items.items()}, self._readable(new)
+            return {one: item.value for one, item in items.items()}, await self._readable(new)
         # Stamps first: what is written between the two is read again the next time.
         there = await self.store.stamps(self.namespace, wanted)
         items = await items_at(
             self.store, self.namespace, (one for one in wanted if one in there and there[one] != seen.get(one))
         )
-        return {one: there[one] for one in wanted if one in there}, self._readable(items.values())
+        return {one: there[one] for one in wanted if one in there}, await self._readable(items.values())
 
     async def all(self) -> list[ConversationMemory]:
         """Return every memory of the conversation, on whatever branch, oldest first."""
-        found = self._readable([item async for item in items_under(self.store, self.namespace)])
+        found = await self._readable([item async for item in items_under(self.store, self.namespace)])
         return sorted(found.values(), key=lambda memory: (memory.created, memory.id))
 
     async def ids(self) -> set[str]:
@@ -142,26 +149,66 @@ class ConversationMemories:
         """Forget all that the conversation made, readable or not."""
         await self.drop(await self.ids())
 
-    def _readable(self, items: Iterable[Item]) -> dict[str, ConversationMemory]:
-        read = ((item.key, self._read(item)) for item in items)
+    async def _readable(self, items: Iterable[Item]) -> dict[str, ConversationMemory]:
+        written = {item.key: (one, item.value) for item in items if isinstance(one := item.value.get("memory"), dict)}
+        named = {str(one["record"]) for one, _ in written.values() if one.get("record")}
+        records = {one.id: one for one in await TalkRecords(self.store, self.role, self.thread).get(named)}
+        read = ((key, self._read(key, *both, records)) for key, both in written.items())
         return {key: memory for key, memory in read if memory is not None}
 
-    def _read(self, item: Item) -> ConversationMemory | None:
-        """The memory of a record, if it is this conversation's and as it was written."""
+    def _read(
+        self, key: str, written: Mapping[str, Any], value: Mapping[str, Any], records: Mapping[str, TalkRecord]
+    ) -> ConversationMemory | None:
+        """The memory of an item, if it is this conversation's and as it was written, and what was said is there."""
         try:
-            memory = ConversationMemory.model_validate(item.value.get("memory"))
-            whole = item.value.get("checksum") == self._checksum(memory)
+            memory = ConversationMemory.model_validate({**written, **self._of_talk(written, records)})
+            whole = value.get("checksum") == self._checksum(memory)
         except ValueError:
             return None
-        return memory if whole and (item.key, self.thread) == (memory.id, memory.thread) else None
+        return memory if whole and (key, self.thread) == (memory.id, memory.thread) else None
+
+    @staticmethod
+    def _of_talk(written: Mapping[str, Any], records: Mapping[str, TalkRecord]) -> dict[str, Any]:
+        """What a memory is written without."""
+        if not written.get("record"):
+            return {}
+        said = exchange_in(records.get(str(written["record"])), str(written.get("turn")))
+        if said is None:
+            raise ValueError("What was said is not there.")
+        numbers = base64.b64decode(str(written.get("vector")))
+        return {**said._asdict(), "vector": np.frombuffer(numbers, "<f4").tolist()}
 
     def _record(self, memory: ConversationMemory) -> dict[str, JsonValue]:
-        return {"role": self.role, "memory": memory.model_dump(mode="json"), "checksum": self._checksum(memory)}
+        without = {"question", "answer", "speaker", "vector"} if memory.record else {"record"}
+        written = memory.model_dump(mode="json", exclude=without)
+        if memory.record:
+            written["vector"] = base64.b64encode(np.asarray(memory.vector, "<f4").tobytes()).decode()
+        return {"role": self.role, "memory": written, "checksum": self._checksum(memory)}
 
     def _checksum(self, memory: ConversationMemory) -> str:
         """Of the role, all but the vector as JSON, and the vector as numbers: as text, those would take long."""
-        words = memory.model_dump(mode="json", exclude={"vector"} if memory.version > 1 else {"vector", "version"})
-        return sha256(canonical([self.role, words]) + np.asarray(memory.vector, "<f8").tobytes())
+        later = ({"version"} if memory.version == 1 else set[str]()) | (set() if memory.record else {"record"})
+        words = memory.model_dump(mode="json", exclude={"vector", *later})
+        numbers = np.asarray(memory.vector, "<f4" if memory.record else "<f8")
+        return sha256(canonical([self.role, words]) + numbers.tobytes())
+
+
+class Exchange(NamedTuple):
+    """What was said in a turn, and who asked, where that is known."""
+
+    question: str
+    answer: str
+    speaker: str
+
+
+def exchange_in(record: TalkRecord | None, turn: str) -> Exchange | None:
+    """What was said in a turn by a record of the talk; None: nothing, or it was forgotten."""
+    lines = record.said if record else ()
+    asked = next((line for line in lines if (line.id, line.who) == (turn, "human")), None)
+    reply = next((line for line in reversed(lines) if line.who == "ai"), None)
+    if not (asked and asked.text and reply and reply.text):
+        return None
+    return Exchange(asked.text, reply.text, (asked.name or "")[:SPEAKER])
 
 
 def memory_id(turn: str, *said: str) -> str:
@@ -178,35 +225,3 @@ def of_turns(turns: Iterable[str], ids: Iterable[str]) -> set[str]:
     """Return which of these ids are of memories that these turns made."""
     made = set(map(memory_id, turns))
     return {one for one in ids if one.partition("-")[0] in made}
-
-
-def pages(ids: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Give each id once, in their order, some at a time."""
-    each = iter(dict.fromkeys(ids))
-    while page := list(islice(each, PAGE)):
-        yield page
-
-
-async def items_at(store: BaseStore, namespace: tuple[str, ...], ids: Iterable[str]) -> dict[str, Item]:
-    """The items of a namespace with these ids that are there, in their order."""
-    found: dict[str, Item] = {}
-    for page in pages(ids):
-        reads: list[Op] = [GetOp(namespace, one) for one in page]
-        found |= {item.key: item for item in await store.abatch(reads) if isinstance(item, Item)}
-    return found
-
-
-async def items_under(store: BaseStore, prefix: tuple[str, ...]) -> AsyncIterator[SearchItem]:
-    """All items whose namespace begins so, some at a time, then more: a database sorts all of them for each page."""
-    begun, limit = 0, PAGE
-    while page := await store.asearch(prefix, limit=limit, offset=begun):
-        for item in page:
-            yield item
-        begun, limit = begun + len(page), 2 * limit
-
-
-async def drop_at(store: BaseStore, namespace: tuple[str, ...], ids: Iterable[str]) -> None:
-    """Remove the items of a namespace with these ids; those that are not there are gone already."""
-    for page in pages(ids):
-        writes: list[Op] = [PutOp(namespace, one, None) for one in page]
-        await store.abatch(writes)

@@ -20,7 +20,7 @@ from langchain_core.messages import AnyMessage
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp
 from pydantic import AwareDatetime, BaseModel, ConfigDict, JsonValue, ValidationError
 
-from dramaturg.stores.conversations.memories import PAGE, drop_at, items_at, items_under, pages
+from dramaturg.stores.conversations.items import PAGE, drop_at, items_at, items_under, pages
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 

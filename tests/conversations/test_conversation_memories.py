@@ -35,6 +35,7 @@ from dramaturg.stores.conversations.memories import (
     of_turns,
     positive_zeros,
 )
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.errors import DamagedConversations
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
@@ -204,7 +205,7 @@ async def test_a_record_that_was_copied_from_elsewhere_counts_as_not_there(
 
 
 async def test_more_memories_than_a_page(store: BaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.stores.conversations.memories.PAGE", 3)
+    monkeypatch.setattr("dramaturg.stores.conversations.items.PAGE", 3)
     memories = ConversationMemories(store, "beethoven", "tea")
     ids = [memory_id(f"m-{number}") for number in range(8)]
     for number in range(8):
@@ -598,8 +599,8 @@ def test_a_vector_is_the_same_whether_or_not_a_database_keeps_the_sign_of_zero()
 async def test_a_memory_of_an_earlier_version_is_read_under_its_turn_alone(store: BaseStore) -> None:
     """As it was written then: without the version, and with a checksum of all the rest."""
     memories, old = ConversationMemories(store, "beethoven", "tea"), memory("m-1")
-    record = {"role": "beethoven", "memory": old.model_dump(mode="json", exclude={"version"})}
-    words = old.model_dump(mode="json", exclude={"version", "vector"})
+    record = {"role": "beethoven", "memory": old.model_dump(mode="json", exclude={"version", "record"})}
+    words = old.model_dump(mode="json", exclude={"version", "record", "vector"})
     record["checksum"] = sha256(canonical(["beethoven", words]) + np.asarray(old.vector, "<f8").tobytes())
     await store.aput(memories.namespace, memory_id("m-1"), record, index=False)
     new = memory("m-1", version=2)
@@ -638,3 +639,19 @@ async def test_what_was_read_is_not_read_again_and_what_was_written_since_is(sto
         assert list(there) == [one for one in ids if (one, change) != (ids[4], "removed")]
         assert [*found] == {"none": ids, "new": ids[8:], "pinned": [ids[2]]}.get(change, [])
         assert change != "pinned" or found[ids[2]].pinned
+
+
+async def test_what_was_said_is_read_from_the_record_of_the_talk(store: BaseStore) -> None:
+    """A memory that stands on a record is written without texts, and is there as long as these are."""
+    talk, memories = TalkRecords(store, "beethoven", "tea"), ConversationMemories(store, "beethoven", "tea")
+    said = [HumanMessage("Where is the quince?", id="m-1", name="Tom"), AIMessage("In the attic.", id="m-2")]
+    record = await talk.extended("", said)
+    told = {"question": "Where is the quince?", "answer": "In the attic.", "speaker": "Tom"}
+    whole = memory("m-1", version=2, record=record, vector=[0.5, -0.25], **told)
+    await memories.save(whole)
+    assert await memories.get([whole.id]) == {whole.id: whole}
+    (item,) = await store.asearch(memories.namespace)
+    assert "quince" not in str(item.value)
+    await talk.forget([record])
+    assert await memories.all() == []
+    assert await memories.ids() == {whole.id}

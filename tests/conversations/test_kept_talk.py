@@ -35,7 +35,7 @@ from dramaturg.conversations.json_lines import exported, imported
 from dramaturg.conversations.thread import last_node
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.talk.memory import index_of
-from dramaturg.stores.conversations import memories
+from dramaturg.stores.conversations import items
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.talk import Fact, Line, TalkRecord, TalkRecords, TalksOf
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
@@ -361,12 +361,12 @@ class Slow(InMemoryStore):
 
 
 async def test_who_reads_a_talk_while_another_does_has_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memories, "PAGE", 2)
+    monkeypatch.setattr(items, "PAGE", 2)
     kept, head = await records(*range(12))
-    slow, items = Slow(), list[Any]()
+    slow, there = Slow(), list[Any]()
     for at in range(0, 12, 2):
-        items += await kept.store.asearch(kept.namespace, limit=2, offset=at)
-    for item in reversed(items):  # the last that was said is read first
+        there += await kept.store.asearch(kept.namespace, limit=2, offset=at)
+    for item in reversed(there):  # the last that was said is read first
         await slow.aput(item.namespace, item.key, item.value, index=False)
 
     async def later(steps: int) -> list[str]:

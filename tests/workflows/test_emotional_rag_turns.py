@@ -128,6 +128,7 @@ async def test_an_exchange_is_a_memory_with_its_mood_and_where_it_is_from(talk: 
         "encoder": "model",
         "embedding": "WordEmbeddings:words",
         "pinned": False,
+        "record": (await talk.values())["talk_head"],
         "version": 2,
     }
     assert memory.emotions is not None
@@ -135,6 +136,14 @@ async def test_an_exchange_is_a_memory_with_its_mood_and_where_it_is_from(talk: 
     text = f"Tom: {GLAD}\nAda Quill: I keep the light."
     assert memory.vector == pytest.approx(WordEmbeddings().embed_query(text))
     assert await talk.remembered() == [memory.id] == [memory_id("m-1", GLAD, "I keep the light.", "Tom")]
+
+
+@pytest.mark.parametrize("tokens", [600, 0])
+async def test_what_was_said_is_kept_once(talk: Talk, tokens: int) -> None:
+    for text in (GLAD, SAD):
+        await talk.ask(text, talk_tokens=tokens)
+    assert str([one.value for one in await talk.kept.store.asearch((), limit=100)]).count("I keep the light.") == 2
+    assert said(await talk.ask("Did I speak of my wedding?", talk_tokens=600 - tokens)) == [GLAD, SAD]
 
 
 async def test_it_comes_back_on_the_next_turn(talk: Talk) -> None:
