@@ -7,6 +7,7 @@ a program brings. Where no talk is kept, as by the paper's rules or without a st
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import count, islice
 from math import nan
 from typing import Annotated, Any, NotRequired
@@ -161,7 +162,8 @@ async def conversation_episodes(
     held = episodes_in(state)
     records = await said_of(kept, state, run) if kept else []
     said, dates = messages_in(records), {one["id"]: one["at"] for one in held}
-    heard = [episode_of(record, dates, run) for record in records]
+    stranger = stranger_name(run)
+    heard = [episode_of(record, dates, run.role, stranger) for record in records]
     return [*(one for one in held if one["text"] and one["id"] not in said), *(one for one in heard if one)]
 
 
@@ -170,17 +172,18 @@ def messages_in(records: Sequence[TalkRecord]) -> set[str]:
     return {line.id for record in records for line in record.said}
 
 
-def episode_of(record: TalkRecord, dates: Mapping[str, str], run: Run[EpisodeSettings]) -> Episode | None:
+def episode_of(record: TalkRecord, dates: Mapping[str, str], role: Role, stranger: str) -> Episode | None:
     """The memory of an exchange: the last question and the last reply in it; None: one was never said, or forgotten."""
     asked = next((line for line in reversed(record.said) if line.who == "human" and line.text), None)
     reply = next((line for line in reversed(record.said) if line.who == "ai" and line.text), None)
     if asked is None or reply is None:
         return None
-    name = run.role.card.name if reply.name in {None, "", run.role.id} else shown_name(str(reply.name))
-    text = exchange_text(asked.name or stranger_name(run), asked.text, name, reply.text)
+    name = role.card.name if reply.name in {None, "", role.id} else shown_name(str(reply.name))
+    text = exchange_text(asked.name or stranger, asked.text, name, reply.text)
     return {"id": asked.id, "at": dates.get(asked.id, ""), "text": text, "importance": None}
 
 
+@lru_cache(maxsize=5000)  # of a conversation the same is looked at turn after turn
 def exchange_text(asker: str, question: str, role: str, reply: str) -> str:
     """What was said, each on one line: nothing of it can look like another memory, or like words of the other one."""
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in ((asker, question), (role, reply)))

@@ -348,11 +348,22 @@ def own_bank(store: MemoryStore) -> Bank:
         return _banks[store]
 
 
+_said: WeakKeyDictionary[MemoryStore, tuple[Any, Bank]] = WeakKeyDictionary()
+
+
 def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) -> Bank | None:
-    """The memories of the conversation; moods count where the encoder of the role's own memories gave them."""
+    """The memories of the conversation; moods count where the encoder of the role's own memories gave them.
+
+    It is put together when something has left the window, or was changed; else it is as it was.
+    """
     if not said:
         return None
     name = role.card.name  # the file is looked at
+    made_of = (name, [(memory, one.stamp) for memory, one in said.items()])
+    with _lock:
+        known = _said.get(store)
+    if known and known[0] == made_of:
+        return known[1]
     memories: list[Recallable] = [
         {
             "memory": memory,
@@ -366,7 +377,10 @@ def conversation_bank(said: Mapping[str, Said], store: MemoryStore, role: Role) 
         for memory, one in said.items()
     ]
     moods = [one.scores if one.encoder == store.encoder else None for one in said.values()]
-    return Bank(memories, np.stack([one.vector for one in said.values()]), moods)
+    bank = Bank(memories, np.stack([one.vector for one in said.values()]), moods)
+    with _lock:
+        _said[store] = (made_of, bank)
+    return bank
 
 
 class MemoryReplySettings(MemoryRecallSettings, ReplySettings, DocumentSettings):

@@ -22,7 +22,7 @@ from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import talk_records
 from dramaturg.stores.conversations.memories import SPEAKER, ConversationMemories, ConversationMemory, exchange_in
-from dramaturg.stores.conversations.talk import TalkRecords
+from dramaturg.stores.conversations.talk import TalkRecords, exchanges_in
 from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
 from dramaturg.stores.role import Role
@@ -86,12 +86,13 @@ async def of_record(memory: ConversationMemory, talk: TalkRecords, state: Rememb
     """The memory as it stands on the record of its exchange, where the talk has one; else it has what was said itself.
 
     Raises:
-        StorageError: the talk cannot be read, or written.
+        StorageError: the talk cannot be read, or be written.
     """
+    *_, lines = [(), *exchanges_in(state["messages"])]
+    if (said := exchange_in(lines, memory.turn)) is None:
+        return memory
     head = await talk.extended(state.get("talk_head", ""), state["messages"])
-    (record,) = await talk.get([head]) or (None,)
-    said = exchange_in(record, memory.turn)
-    return memory.model_copy(update={**said._asdict(), "record": head}) if said else memory
+    return memory.model_copy(update={**said._asdict(), "record": head})
 
 
 def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | None:

@@ -5,7 +5,7 @@ What was said stands once, in the records of the talk (`TalkRecords`); a memory 
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.items import drop_at, items_at, items_under
-from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
+from dramaturg.stores.conversations.talk import Line, TalkRecord, TalkRecords
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.memories import Felt, Mood
 
@@ -172,7 +172,8 @@ class ConversationMemories:
         """What a memory is written without."""
         if not written.get("record"):
             return {}
-        said = exchange_in(records.get(str(written["record"])), str(written.get("turn")))
+        record = records.get(str(written["record"]))
+        said = exchange_in(record.said if record else (), str(written.get("turn")))
         if said is None:
             raise ValueError("What was said is not there.")
         numbers = base64.b64decode(str(written.get("vector")))
@@ -201,9 +202,8 @@ class Exchange(NamedTuple):
     speaker: str
 
 
-def exchange_in(record: TalkRecord | None, turn: str) -> Exchange | None:
-    """What was said in a turn by a record of the talk; None: nothing, or it was forgotten."""
-    lines = record.said if record else ()
+def exchange_in(lines: Sequence[Line], turn: str) -> Exchange | None:
+    """What was said in a turn, of what a record of the talk holds; None: it is not there, or was forgotten."""
     asked = next((line for line in lines if (line.id, line.who) == (turn, "human")), None)
     reply = next((line for line in reversed(lines) if line.who == "ai"), None)
     if not (asked and asked.text and reply and reply.text):
