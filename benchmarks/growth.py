@@ -1,8 +1,9 @@
 """How a conversation grows: each method as `Conversation` keeps it, beside LangGraph's default, in one run.
 
 Each turn has 600 characters of new text, half of it the user's. The model answers at once, so what is timed is
-everything but the model: seconds of the processor. The default is a graph that keeps all messages in its state, on the
-stock sqlite saver.
+everything but the model: seconds of the processor. At each mark, turns of the long conversation and the first ten of new
+ones are timed by turns, so that another program on the machine slows both. The default is a graph that keeps all
+messages in its state, on the stock sqlite saver.
 
 Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400] [--write]
 """
@@ -13,7 +14,8 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -37,8 +39,9 @@ from dramaturg.testing.fitting import TEXT, fitting
 from dramaturg.testing.script import Call
 from dramaturg.workflows.methods import context_type
 
-METHODS = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
-NEAR = 10  # turns around a mark whose median time is taken
+METHODS = ("vanilla", "amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
+FIRST = 10  # turns of a new conversation
+ROUNDS = 3  # of these, and of as many turns of the long one
 WORDS = (
     "the",
     "music",
@@ -58,6 +61,8 @@ WORDS = (
 )
 
 Turn = Callable[[str], Awaitable[Any]]
+Begin = Callable[[Path, str], AbstractAsyncContextManager[Turn]]
+"""Goes on with a conversation in a folder, by its name."""
 
 
 class Mark(NamedTuple):
@@ -66,7 +71,14 @@ class Mark(NamedTuple):
     turns: int
     megabytes: float
     milliseconds: float
+    first: float
+    """The same of the first turns of a conversation, in these minutes."""
     prompt: int
+
+    @property
+    def times(self) -> float:
+        """Of how many first turns it takes the time."""
+        return self.milliseconds / self.first
 
 
 class Stub(BaseChatModel):
@@ -110,19 +122,34 @@ def speech(length: int) -> str:
     return text[:length].strip().ljust(length, ".")
 
 
-async def grown(turn: Turn, stub: Stub, folder: Path, marks: list[int], name: str) -> list[Mark]:
-    """Take turns, and measure around each mark."""
-    found, times = [], []
-    for number in track(range(1, marks[-1] + 1), description=name, transient=True):
-        if number == marks[len(found)] - NEAR + 1:
-            times = []
-            stub.prompts.clear()
-        began = time.process_time()
-        await turn(speech(300))
-        times.append(time.process_time() - began)
-        if number == marks[len(found)]:
-            found.append(Mark(number, size(folder) / 1e6, 1000 * median(times[-NEAR:]), max(stub.prompts)))
+async def grown(begin: Begin, stub: Stub, folder: Path, marks: list[int], name: str) -> list[Mark]:
+    """Take turns, and measure at each mark."""
+    found = []
+    async with begin(folder / "long", "long") as turn:
+        for number in track(range(1, marks[-1] + 1), description=name, transient=True):
+            await turn(speech(300))
+            if number in marks:
+                found.append(await measured_at(number, turn, begin, stub, folder))
     return found
+
+
+async def measured_at(number: int, turn: Turn, begin: Begin, stub: Stub, folder: Path) -> Mark:
+    """Measure a conversation of so many turns, beside new ones."""
+    megabytes, times, first, prompts = size(folder / "long") / 1e6, list[float](), list[float](), list[int]()
+    for again in range(ROUNDS):
+        async with begin(folder / "new", f"new {number} {again}") as other:
+            first += [await seconds(other) for _ in range(FIRST)]
+        stub.prompts.clear()
+        times += [await seconds(turn) for _ in range(FIRST)]
+        prompts += stub.prompts
+    return Mark(number, megabytes, 1000 * median(times), 1000 * median(first), max(prompts))
+
+
+async def seconds(turn: Turn) -> float:
+    """What a turn takes of the processor."""
+    began = time.process_time()
+    await turn(speech(300))
+    return time.process_time() - began
 
 
 def size(folder: Path) -> int:
@@ -132,16 +159,16 @@ def size(folder: Path) -> int:
 
 async def ours(method: str, folder: Path, marks: list[int]) -> list[Mark]:
     """A method with the example role, kept by `Conversation`."""
-    stub = Stub()
-    open_role("beethoven", folder)
-    context = context_type(method)(
-        role="beethoven",
-        library=str(folder),
-        chat_model=stub,
-        embedding_model=DeterministicFakeEmbedding(size=64),
-    )
-    async with open_conversation(method, context, "long") as talk:
-        return await grown(talk.take_turn, stub, folder / ".conversations", marks, method)
+    stub, embeddings = Stub(), DeterministicFakeEmbedding(size=64)
+
+    @asynccontextmanager
+    async def begin(place: Path, name: str) -> AsyncIterator[Turn]:
+        open_role("beethoven", place)
+        given = {"library": str(place), "chat_model": stub, "embedding_model": embeddings}
+        async with open_conversation(method, context_type(method)(role="beethoven", **given), name) as talk:
+            yield talk.take_turn
+
+    return await grown(begin, stub, folder, marks, method)
 
 
 async def plain(folder: Path, marks: list[int]) -> list[Mark]:
@@ -155,17 +182,21 @@ async def plain(folder: Path, marks: list[int]) -> list[Mark]:
     builder.add_node(speak)
     builder.add_edge(START, "speak")
     builder.add_edge("speak", END)
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "plain.sqlite")) as saver:
-        graph = builder.compile(saver)
-        thread: Any = {"configurable": {"thread_id": "long"}}
-        return await grown(
-            lambda text: graph.ainvoke({"messages": [HumanMessage(text)]}, thread), stub, folder, marks, "LangGraph"
-        )
+
+    @asynccontextmanager
+    async def begin(place: Path, name: str) -> AsyncIterator[Turn]:
+        place.mkdir(exist_ok=True)
+        async with AsyncSqliteSaver.from_conn_string(str(place / "plain.sqlite")) as saver:
+            graph = builder.compile(saver)
+            thread: Any = {"configurable": {"thread_id": name}}
+            yield lambda text: graph.ainvoke({"messages": [HumanMessage(text)]}, thread)
+
+    return await grown(begin, stub, folder, marks, "LangGraph")
 
 
 async def measured(kind: Callable[[Path, list[int]], Awaitable[list[Mark]]], turns: int) -> list[Mark]:
     """Grow one kind in a folder of its own."""
-    marks = [mark for mark in (10, 100, 200, 400, 1000, 2000, 4000, 7000, 10000) if mark < turns] + [turns]
+    marks = [mark for mark in (10, 60, 100, 200, 400, 1000, 2000, 4000, 7000, 10000) if mark < turns] + [turns]
     with tempfile.TemporaryDirectory() as folder:
         return await kind(Path(folder), marks)
 
@@ -177,18 +208,18 @@ def shown(title: str, marks: list[Mark]) -> Table:
         "MB on disk",
         "bytes a turn",
         "processor ms a turn",
-        "× turn 10",
+        "× first turns",
         "longest prompt, characters",
         title=title,
     )
     for mark in marks:
-        each, ratio = 1e6 * mark.megabytes / mark.turns, mark.milliseconds / marks[0].milliseconds
+        each = 1e6 * mark.megabytes / mark.turns
         table.add_row(
             f"{mark.turns:,}",
             f"{mark.megabytes:.2f}",
             f"{each:,.0f}",
             f"{mark.milliseconds:.1f}",
-            f"{ratio:.2f}",
+            f"{mark.times:.2f}",
             f"{mark.prompt:,}",
         )
     return table
@@ -204,13 +235,14 @@ def plot(marks: list[Mark], others: list[Mark]) -> str:
 
 def together(found: dict[str, list[Mark]]) -> Table:
     """A table of first and last marks."""
-    columns = ("turns", "bytes a turn to turn 100", "to the last", "processor ms at turn 10", "at the last", "times")
-    table = Table("kept", *columns)
+    columns = ("turns", "bytes a turn to turn 100", "to the last", "processor ms, first turns", "at the last", "times")
+    table = Table("kept", *columns, "times at turn 60", "at turn 200")
     for name, marks in found.items():
         hundred, last = next(mark for mark in marks if mark.turns >= 100 or mark == marks[-1]), marks[-1]
         each = [f"{1e6 * mark.megabytes / mark.turns:,.0f}" for mark in (hundred, last)]
-        times = [f"{mark.milliseconds:.1f}" for mark in (marks[0], last)]
-        table.add_row(name, f"{last.turns:,}", *each, *times, f"{last.milliseconds / marks[0].milliseconds:.2f}")
+        between = [next((f"{mark.times:.2f}" for mark in marks if mark.turns == at), "–") for at in (60, 200)]
+        times = [f"{last.first:.1f}", f"{last.milliseconds:.1f}", f"{last.times:.2f}"]
+        table.add_row(name, f"{last.turns:,}", *each, *times, *between)
     return table
 
 

@@ -22,6 +22,7 @@ from dramaturg.nodes.identity.episodes import (
     Episodes,
     EpisodeSettings,
     Situation,
+    Updates,
     compose,
     recall_episodes,
     remember_episode,
@@ -30,7 +31,6 @@ from dramaturg.nodes.identity.gate import validate
 from dramaturg.nodes.identity.perception import Perceived, hearing_outcome, perceive
 from dramaturg.nodes.identity.retrieval import (
     FoundIdentity,
-    Updates,
     augment,
     feel,
     feeling_outcome,

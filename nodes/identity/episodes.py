@@ -78,6 +78,9 @@ Episodes = Annotated[
 Situation = Annotated[str, Field(description="What is remembered and perceived, as prompts show it: WM.")]
 
 
+Updates = Annotated[bool, Field(description="Whether a turn may change the identity 𝒞.")]
+
+
 class EpisodeInput(DecisionInput):
     """The input of a decision: messages, and beside them what a program brings, such as memories."""
 
@@ -91,6 +94,7 @@ class EpisodeState(PerceptionState):
     recalled_episodes: Annotated[list[Episode], Field(description="The memories that came back, the oldest first, R.")]
     situation: Situation
     plans_ahead: Annotated[bool, Field(description="Whether a plan is made before this decision.")]
+    updates: Updates
 
 
 @needs(question="read_turn", percept="perceive")
@@ -306,7 +310,8 @@ def date_of(text: str) -> datetime | None:
 async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Add what was said to the memory stream, and drop the oldest memories of this conversation.
 
-    Where the talk is kept, its text is not kept twice: the state holds its date, if it has one.
+    Where the talk is kept, its text is not kept twice: the state holds its date, if it has one. The working memory of a
+    reply leaves the state where nothing reads it any more.
 
     Raises:
         StorageError: the records of the talk cannot be read.
@@ -319,7 +324,8 @@ async def remember_episode(state: EpisodeState, runtime: Runtime[Any]) -> dict[s
         asker, name = asked.name or stranger_name(run), run.role.card.name
         held.append({**new, "text": exchange_text(asker, state["question"], name, reply.text)})
     else:
-        said = messages_in(await said_of(kept, state, run))
+        said = messages_in(await said_of(kept, state, run)) if held else set[str]()
         told: list[Episode] = [{**one, "text": ""} if one["id"] in said else one for one in held]
         held = [one for one in [*told, new] if one["text"] or (one["at"] and one["id"] in {*said, new["id"]})]
-    return {"episodes": held[-most:] if most else [], "recalled_episodes": []}
+    done = {} if state.get("updates") or not is_reply(state) else {"situation": ""}
+    return {"episodes": held[-most:] if most else [], "recalled_episodes": [], **done}

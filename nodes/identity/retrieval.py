@@ -127,7 +127,6 @@ class Strategy(TypedDict):
 FoundIdentity = Annotated[
     list[dict[str, Any]], Field(description="The triples of the chronicle that were looked up, K.")
 ]
-Updates = Annotated[bool, Field(description="Whether a turn may change the identity 𝒞.")]
 
 
 class IdentityRetrievalState(EpisodeState, IdentityState):
@@ -145,7 +144,6 @@ class SelfImageState(IdentityRetrievalState):
 
     feeling: Annotated[str, Field(description="How the role feels about its latest progress; empty: nobody asked.")]
     self_image: Annotated[str, Field(description="The identity and the feeling, fenced for prompts.")]
-    updates: Updates
 
 
 @needs(question="read_turn", percept="perceive", situation="compose")

@@ -30,10 +30,10 @@ from dramaturg.nodes.identity.chronicle import (
     triple_json,
     written_relation,
 )
-from dramaturg.nodes.identity.episodes import Situation
+from dramaturg.nodes.identity.episodes import Situation, Updates
 from dramaturg.nodes.identity.gate import GateSettings, find_contradiction
 from dramaturg.nodes.identity.perception import before, date_of_turn, question_of
-from dramaturg.nodes.identity.retrieval import FoundIdentity, Updates
+from dramaturg.nodes.identity.retrieval import FoundIdentity
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.stores.documents.chronicle import triple_key
