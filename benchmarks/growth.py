@@ -1,9 +1,9 @@
 """How a conversation grows: each method as `Conversation` keeps it, beside LangGraph's default, in one run.
 
 Each turn has 600 characters of new text, half of it the user's. The model answers at once, so what is timed is
-everything but the model: seconds of the processor. At each mark, turns of the long conversation and the first ten of new
-ones are timed by turns, so that another program on the machine slows both. The default is a graph that keeps all
-messages in its state, on the stock sqlite saver.
+everything but the model: seconds of the processor. At each mark, turns of the long conversation are timed, and the
+first ten of a new one, three times by turns: another program on the machine slows both. The default is a graph that
+keeps all messages in its state, on the stock sqlite saver.
 
 Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400] [--write]
 """
@@ -122,20 +122,22 @@ def speech(length: int) -> str:
     return text[:length].strip().ljust(length, ".")
 
 
-async def grown(begin: Begin, stub: Stub, folder: Path, marks: list[int], name: str) -> list[Mark]:
-    """Take turns, and measure at each mark."""
+async def grown(begin: Begin, stub: Stub, folder: Path, marks: list[int], name: str, kept: str = "") -> list[Mark]:
+    """Take turns, and measure at each mark; what is kept of them is in a folder."""
     found = []
     async with begin(folder / "long", "long") as turn:
-        for number in track(range(1, marks[-1] + 1), description=name, transient=True):
-            await turn(speech(300))
-            if number in marks:
-                found.append(await measured_at(number, turn, begin, stub, folder))
+        done = 0
+        for mark in track(marks, description=name, transient=True):
+            for _ in range(done, mark):
+                await turn(speech(300))
+            found.append(await measured_at(mark, turn, begin, stub, folder, kept))
+            done = mark + ROUNDS * FIRST
     return found
 
 
-async def measured_at(number: int, turn: Turn, begin: Begin, stub: Stub, folder: Path) -> Mark:
+async def measured_at(number: int, turn: Turn, begin: Begin, stub: Stub, folder: Path, kept: str) -> Mark:
     """Measure a conversation of so many turns, beside new ones."""
-    megabytes, times, first, prompts = size(folder / "long") / 1e6, list[float](), list[float](), list[int]()
+    megabytes, times, first, prompts = size(folder / "long" / kept) / 1e6, list[float](), list[float](), list[int]()
     for again in range(ROUNDS):
         async with begin(folder / "new", f"new {number} {again}") as other:
             first += [await seconds(other) for _ in range(FIRST)]
@@ -168,7 +170,7 @@ async def ours(method: str, folder: Path, marks: list[int]) -> list[Mark]:
         async with open_conversation(method, context_type(method)(role="beethoven", **given), name) as talk:
             yield talk.take_turn
 
-    return await grown(begin, stub, folder, marks, method)
+    return await grown(begin, stub, folder, marks, method, ".conversations")
 
 
 async def plain(folder: Path, marks: list[int]) -> list[Mark]:
@@ -185,7 +187,7 @@ async def plain(folder: Path, marks: list[int]) -> list[Mark]:
 
     @asynccontextmanager
     async def begin(place: Path, name: str) -> AsyncIterator[Turn]:
-        place.mkdir(exist_ok=True)
+        await asyncio.to_thread(place.mkdir, exist_ok=True)
         async with AsyncSqliteSaver.from_conn_string(str(place / "plain.sqlite")) as saver:
             graph = builder.compile(saver)
             thread: Any = {"configurable": {"thread_id": name}}
@@ -196,7 +198,9 @@ async def plain(folder: Path, marks: list[int]) -> list[Mark]:
 
 async def measured(kind: Callable[[Path, list[int]], Awaitable[list[Mark]]], turns: int) -> list[Mark]:
     """Grow one kind in a folder of its own."""
-    marks = [mark for mark in (10, 60, 100, 200, 400, 1000, 2000, 4000, 7000, 10000) if mark < turns] + [turns]
+    marks = [mark for mark in (60, 100, 200, 400, 1000, 2000, 4000, 7000, 10000) if mark < turns - ROUNDS * FIRST] + [
+        turns
+    ]
     with tempfile.TemporaryDirectory() as folder:
         return await kind(Path(folder), marks)
 

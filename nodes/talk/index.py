@@ -35,7 +35,7 @@ class Found(NamedTuple):
 def words_of(text: str) -> Iterator[str]:
     """The words of a text; of Chinese, Japanese and Korean, which have no spaces or many endings, pairs of letters."""
     for word in WORD.findall(text.casefold()):
-        for part in re.split(f"({CJK.pattern})", word):
+        for part in [word] if word.isascii() else re.split(f"({CJK.pattern})", word):
             if not CJK.fullmatch(part):
                 yield from filter(None, [part])
             elif len(part) == 1:
@@ -54,7 +54,8 @@ def from_0_to_1(scores: Vectors, low: float) -> Vectors:
 def ranks_of(places: Sequence[int], scores: Vectors) -> list[int | None]:
     """The ranks from 1 at some places; None: there is no score."""
     own = scores[list(places)]
-    better = len(scores) - np.searchsorted(np.sort(scores), own, "right")
+    found = np.sort(scores[np.isfinite(scores)])
+    better = len(found) - np.searchsorted(found, own, "right")
     return [rank + 1 if scored else None for rank, scored in zip(better.tolist(), np.isfinite(own), strict=True)]
 
 
@@ -171,13 +172,14 @@ class TalkIndex:
         alone = from_0_to_1(meaning, lowest) + from_0_to_1(word, 0.0)
         around = np.pad(alone, 1)
         scores = alone + NEARBY * (around[:-2] + around[2:])
-        first = dict[str, int]()  # of those that say the same
-        best = until - 1 - np.argsort(-scores[::-1], kind="stable")  # of equal ones the later first
-        for at in map(int, best):
-            if len(first) == most:
-                break
-            if np.isfinite(meaning[at]) or np.isfinite(word[at]):
-                first.setdefault(self._texts[at], at)
+        scores[~(np.isfinite(meaning) | np.isfinite(word))] = -np.inf
+        first, size = dict[str, int](), 0  # of those that say the same
+        while len(first) < most and size < until:  # the best are sorted, and more of them where many say the same
+            size = min(max(8 * size, 8 * most), until)
+            best = np.argpartition(scores, until - size)[until - size :]
+            for at in best[np.lexsort((-best, -scores[best]))].tolist():
+                if len(first) < most and scores[at] > -np.inf:
+                    first.setdefault(self._texts[at], at)
         places = list(first.values())
         return list(map(Found, places, ranks_of(places, meaning), ranks_of(places, word)))
 
