@@ -39,6 +39,7 @@ EVIDENCE: dict[str, Any] = {
         "edges": [{"roles": ["해", "달"], "score": 4, "reason": "벗"}],
     },
     "dialogues": [{"text": "밤"}],
+    "earlier_records": [{"text": "낮", "talk": "monday"}],
     "records": [{"text": "밤"}],
     "identity": {"triples": [{"sentence": "빛"}]},
     "gate": {"attempts": [{"verdict": "revise", "text": "밤", "reason": "낮"}]},
