@@ -52,7 +52,8 @@ NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="STUDY … FILE …",
-        help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}. memory takes files beside its name.",
+        help=f"Which, of {', '.join(STUDIES)}; none: all but {', '.join(DEAR)}. memory and quotations "
+        "take files or folders beside their names.",
         show_default=False,
     ),
 ]
@@ -69,8 +70,8 @@ SettingsOption = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A setting of riverbend, e.g. hours=14, of drmr-tokens, e.g. turns=20, or of memory, e.g. answer=true. "
-        "May be repeated.",
+        help="A setting of riverbend, e.g. hours=14, of drmr-tokens, e.g. turns=20, of memory, e.g. answer=true, or "
+        "of quotations, e.g. ask=true. May be repeated.",
     ),
 ]
 DryRunOption = Annotated[

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dramaturg.nodes.casting.beside import (
-    BEFORE_OBJECT_EN,
     Beside,
     beats,
     narration,
 )
 from dramaturg.nodes.casting.people import CALL, NAMES, People, Prose, is_narrator, is_pronoun, read_prose
 from dramaturg.nodes.casting.quotes import Quote
-from dramaturg.nodes.casting.words import ANYBODY_EN, NARRATOR, Gender, Language
+from dramaturg.nodes.casting.words import ANYBODY_EN, BEFORE_OBJECT_EN, NARRATOR, Gender, Language
 
 BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""

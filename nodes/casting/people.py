@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
+from itertools import islice
 from typing import NamedTuple
 
 from dramaturg.nodes.casting.beside import CAPITAL, NAME, Beside, beside
@@ -35,6 +36,8 @@ CALL = re.compile(
 )
 """Somebody who is spoken to by name."""
 DECORATION = frozenset({"dear", "poor", "little", "old", "young"})
+NEAR_END = re.compile(r"[.!?“”\"]|(?<=[ ,])[A-Z][a-z]")
+"""A sentence ends, or another name begins."""
 PRONOUN_NEAR = re.compile(r"\b(he|him|himself|his|she|her|herself|hers)\b")
 NEAR = 60
 """Characters after a name in which a pronoun may mean it."""
@@ -133,8 +136,8 @@ class People:
             inside = [name for name in self._by_name if who.startswith(name) or (len(name) > 1 and who.endswith(name))]
             return self._by_name[max(inside, key=len)] if inside else ""
         if who[:4].casefold() == "the ":
-            words = who.split()
-            shorter = (_key(" ".join(words[:n])) for n in range(len(words) - 1, 1, -1))
+            said = who.split()
+            shorter = (_key(" ".join(said[:n])) for n in range(len(said) - 1, 1, -1))
             if found := next((self._by_name[one] for one in shorter if one in self._by_name), ""):
                 return found
         for form in forms_in(who):
@@ -285,15 +288,17 @@ def _usual_words(text: str) -> set[str]:
 
 def _pronouns_after(text: str, ends: Sequence[int]) -> Gender:
     """The gender of the pronouns that stand behind a name, before another name and the end of the sentence."""
-    tally = Counter[str]()
-    for end in ends[:400]:
-        near = re.split(r"[.!?“”\"]|(?<=[ ,])[A-Z][a-z]", text[end : end + NEAR], maxsplit=1)[0]
+    tally = Counter[Gender]()
+    for end in ends[:MOST]:
+        near = NEAR_END.split(text[end : end + NEAR], maxsplit=1)[0]
         if found := PRONOUN_NEAR.search(near):
-            tally[
-                "m" if found.group()[0:2] in {"he", "hi"} and found.group() not in {"her", "herself", "hers"} else "f"
-            ] += 1
+            tally["f" if found.group().startswith(("she", "her")) else "m"] += 1
+    return _sure(tally)
+
+
+def _sure(tally: Counter[Gender]) -> Gender:
     both = tally.total()
-    return next((one for one in ("f", "m") if both > 1 and tally[one] >= SURE * both), "")  # type: ignore[return-value]
+    return next((one for one, times in tally.items() if both > 1 and times >= SURE * both), "")
 
 
 def _of_all(genders: Iterable[Gender]) -> Gender:
@@ -460,14 +465,11 @@ def _called(name: str, called: dict[str, Gender]) -> Gender:
 
 
 def _pronouns_near(text: str, name: str, pronouns: dict[str, Gender]) -> Gender:
-    tally = Counter[Gender]()
-    by_length = sorted(pronouns, key=len, reverse=True)
-    for found in list(re.finditer(re.escape(name), text))[:400]:
-        near = text[found.end() : found.end() + NEAR]
-        if pronoun := re.search("|".join(by_length), near):
-            tally[pronouns[pronoun.group()]] += 1
-    both = tally.total()
-    return next((one for one, n in tally.items() if both > 1 and n >= SURE * both), "")
+    """The gender of the first pronouns behind a name."""
+    pattern = re.compile("|".join(sorted(pronouns, key=len, reverse=True)))
+    ends = islice((found.end() for found in re.finditer(re.escape(name), text)), MOST)
+    near = (pattern.search(text, end, end + NEAR) for end in ends)
+    return _sure(Counter(pronouns[found.group()] for found in near if found))
 
 
 def is_pronoun(who: str, language: Language) -> Gender | None:
