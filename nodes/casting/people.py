@@ -302,7 +302,7 @@ def _sure(tally: Counter[Gender]) -> Gender:
 
 
 def _of_all(genders: Iterable[Gender]) -> Gender:
-    found = Counter(filter(None, genders))
+    found = Counter[Gender](one for one in genders if one)
     return found.most_common(1)[0][0] if found else ""
 
 

@@ -233,7 +233,7 @@ def test_answers_from_what_was_found_are_scored_as_the_dataset_does(
     [
         (("memory",), "needs a file or more: dramaturg studies memory FILE"),
         (("memory", "nowhere.json"), "There is no nowhere.json"),
-        (("splitters", "nowhere.json"), "These studies read no files: name memory beside nowhere.json"),
+        (("splitters", "nowhere.json"), "These studies read no files: name memory or quotations beside nowhere.json"),
         (("memory", "nowhere.json", "--set", "answers=true"), "memory has no setting 'answers'"),
     ],
 )

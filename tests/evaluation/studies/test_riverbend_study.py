@@ -370,7 +370,7 @@ def test_the_day_is_halved_without_the_hour_between() -> None:
 def test_it_is_made_only_where_it_is_named() -> None:
     assert STUDY not in studies_of([])
     assert studies_of(["riverbend"]) == [STUDY]
-    assert [name for name, one in STUDIES.items() if one.cost] == ["drmr-tokens", "riverbend", "memory"]
+    assert [name for name, one in STUDIES.items() if one.cost] == ["drmr-tokens", "riverbend", "memory", "quotations"]
 
 
 @pytest.mark.parametrize(

@@ -558,7 +558,7 @@ def test_the_plot_shows_each_bin_and_is_the_same_twice() -> None:
 
 
 def test_studies_are_had_by_their_names() -> None:
-    dear = ("drmr-tokens", "riverbend", "memory")
+    dear = ("drmr-tokens", "riverbend", "memory", "quotations")
     assert [one.name for one in studies_of([])] == [name for name in STUDIES if name not in dear]
     assert [one.name for one in studies_of(["chunk-usage", "chunk-usage"])] == ["chunk-usage"]
     with pytest.raises(ValueError, match="splitters"):
