@@ -27,7 +27,7 @@ class GoldQuote(NamedTuple):
     """Where its pieces stand in the text, without marks."""
     speaker: str
     kind: str
-    """Explicit, Anaphoric or Implicit: a name, another word, or nothing stands beside it."""
+    """Explicit, Anaphoric or Implicit: a name, another word, or nothing is next to it."""
 
 
 class GoldNovel(NamedTuple):
@@ -41,7 +41,7 @@ class GoldNovel(NamedTuple):
     words: Mapping[str, frozenset[str]]
     """The words of a character's names, titles aside."""
     narrator: str
-    """Who says most of what "I" stands beside; empty: nobody."""
+    """Who says most of what "I" is next to; empty: nobody."""
 
     def character(self, names: Sequence[str]) -> str:
         """The character that the first known one of some names means; empty: none of them.

@@ -198,7 +198,7 @@ def findings(records: Sequence[Novel]) -> StudyFindings:
             "A person of ours is the corpus's character that has the first of the person's names that the corpus lists "
             "for one character alone; where it lists none of them, the one whose names alone have all words of one of "
             "them (it lists Hercule Poirot, and not Poirot). Whoever says I in the narration is the one who says most "
-            "of what an I stands beside. What the corpus gives to a group, or to nobody who can be known, is left out.",
+            "of what an I is next to. What the corpus gives to a group, or to nobody who can be known, is left out.",
             f"Read: {len(READ)} novels, every other one by name and three more, whose errors were looked at while the "
             f"rules were written. Others: the rest, at whose errors nobody looked. Intervals are over {UNIT}s.",
             PUBLISHED,
@@ -263,14 +263,14 @@ def novels_table(groups: dict[str, list[Novel]]) -> StudyTable:
 
 
 def kinds_tables(groups: dict[str, list[Novel]]) -> Iterator[StudyTable]:
-    """By what stands beside a quotation."""
+    """By what is next to a quotation."""
     for name, of in groups.items():
         rows = list[tuple[Cell, ...]]()
         for kind in ("Explicit", "Anaphoric", "Implicit"):
             quotes = {one.name: tuple(quote for quote in one.quotes if quote.kind == kind) for one in of}
             rows.append((kind.lower(), sum(map(len, quotes.values())), *_told(quotes)))
         columns = ("quotations", "n", "told", "right when told", "right")
-        yield StudyTable(f"By what stands beside a quotation: {name}", columns, tuple(rows), UNIT)
+        yield StudyTable(f"By what is next to a quotation: {name}", columns, tuple(rows), UNIT)
 
 
 def how_table(groups: dict[str, list[Novel]]) -> StudyTable:

@@ -1,10 +1,11 @@
 """Who says what in prose, by rules alone: verbs of speech, who acts in the paragraph, pronouns, calls and turns.
 
 What is told by nothing stays without a speaker. The order of the rules is that of Muzny et al. 2017, "A Two-stage Sieve
-Approach for Quote Attribution": what stands beside a quotation counts first, whose turn it is last.
+Approach for Quote Attribution": what is next to a quotation counts first, whose turn it is last.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,17 @@ from dramaturg.nodes.casting.beside import (
     beats,
     narration,
 )
-from dramaturg.nodes.casting.people import CALL, NAMES, People, Prose, is_narrator, is_pronoun, read_prose
+from dramaturg.nodes.casting.people import (
+    CALL,
+    NAMES,
+    People,
+    Prose,
+    forms_in,
+    is_narrator,
+    is_pronoun,
+    read_prose,
+    usual_words,
+)
 from dramaturg.nodes.casting.quotes import Quote
 from dramaturg.nodes.casting.words import ANYBODY_EN, BEFORE_OBJECT_EN, NARRATOR, Gender, Language
 
@@ -21,6 +32,8 @@ BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""
 PARTY = 6
 """Turns before one in which whoever speaks is of the talk: where that is one other, it is that one's turn."""
+CALLS = 3
+"""How often somebody is called by those who talk with the narrator before that is taken for the narrator's name."""
 FEW = 3
 """The same where they are called by what they are, `the girl`."""
 
@@ -50,7 +63,7 @@ def attributed(text: str, language: Language, *, narrator: str = "") -> list[Quo
     Args:
         text: Markdown.
         language: "en", "zh" or "ko".
-        narrator: the name of whoever says "I" in the narration; empty: "Narrator".
+        narrator: the name of whoever says "I" in the narration; empty: as others call them, or "Narrator".
 
     Returns:
         Quotations in their order; `how` says what tells the speaker, and is empty where nothing does.
@@ -90,7 +103,32 @@ class Attribution:
             self._from_turns(number, self.turns[number], 1)
         for number, turn in enumerate(self.turns):
             self._address(number, turn)
+        if self.narrator == NARRATOR[self.prose.language] and (name := self._narrator_called()):
+            self.found = [
+                one._replace(
+                    speaker=name if one.speaker == self.narrator else one.speaker,
+                    to=name if one.to == self.narrator else one.to,
+                )
+                for one in self.found
+            ]
         return self.found
+
+    def _narrator_called(self) -> str:
+        """As whom the narrator is called by those who speak next to them; empty: nobody calls them.
+
+        Whoever says "I" in the narration never stands in it with a verb of speech.
+        """
+        calls, usual = Counter[str](), usual_words(self.prose.text)
+        for number in range(len(self.turns)):
+            if self.narrator in {self._neighbour(number, -1), self._neighbour(number, 1)} - {self.speaker(number)}:
+                turn = self.turns[number]
+                texts = (quote.text for quote in self.found[turn.first : turn.last])
+                forms = (form for text in texts for one in CALL.finditer(text) for form in forms_in(one["who"]))
+                who = {form.spelled for form in forms if form.title or form.words[0].casefold() not in usual}
+                calls.update({self.people.named(one) or one for one in who} - {self.speaker(number)})
+        spoken = {name: one.quotes for name, one in self.people.known.items()}
+        able = (name for name, times in calls.most_common() if times >= CALLS and spoken.get(name, 0) * CALLS <= times)
+        return next(able, "")
 
     def speaker(self, number: int) -> str:
         """Who says a turn; empty: nobody knows, or several do."""
@@ -116,7 +154,7 @@ class Attribution:
                 yield Named(who, paragraph, found.start(), not (is_object or owner))
 
     def _from_beside(self, number: int, turn: Turn) -> None:
-        """Give a turn the speakers that stand beside its quotations."""
+        """Give a turn the speakers that are named next to its quotations."""
         first = self.found[turn.first]
         if first.goes_on and turn.first:
             before = self.found[turn.first - 1]

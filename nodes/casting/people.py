@@ -94,7 +94,7 @@ class Form(NamedTuple):
 
 
 class Prose(NamedTuple):
-    """A text with what is found in it before anybody is known: paragraphs, quotations, and who stands beside them."""
+    """A text with what is found in it before anybody is known: paragraphs, quotations, and who is named at them."""
 
     text: str
     language: Language
@@ -231,7 +231,7 @@ class Proper:
     """Which capitals of a text begin names: not those of words that are as often written small."""
 
     def __init__(self, prose: Prose) -> None:
-        self.usual = _usual_words(prose.text)
+        self.usual = usual_words(prose.text)
         told = (one for one in prose.beside if one and one.strong and re.fullmatch(NAME, one.who))
         certain = Counter(form for one in told for form in _forms_of(one.who) if len(form.words) == 1 or form.title)
         self.certain = {form for form, times in certain.items() if times > 1}
@@ -273,7 +273,7 @@ def _person(forms: Sequence[Form], counts: Counter[Form], quotes: int, gender: G
     return Person(name, tuple(one for one in dict.fromkeys(ordered) if one != name), mentions, quotes, gender)
 
 
-def _usual_words(text: str) -> set[str]:
+def usual_words(text: str) -> set[str]:
     """Words that begin with a capital only where a sentence begins, or are written small as often."""
     small, capital = Counter[str](), Counter[str]()
     for found in WORD.finditer(text):

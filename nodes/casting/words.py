@@ -25,7 +25,7 @@ SPEECH_EN = frozenset(
     smiled nodded panted rapped thundered stuttered threatened vociferated blurted burst chimed hinted
     """)
 )
-"""Forms of verbs that stand beside what is said: what nobody else does with words, and a few that need their quote."""
+"""Forms of verbs that stand next to what is said: what nobody else does with words, and a few that need their quote."""
 WEAK_EN = frozenset(
     _words("went put broke read sang wrote began smiled nodded laughed burst told thought speaking wondered called")
 )
@@ -53,7 +53,7 @@ RELATIVES_EN: dict[str, Gender] = {
     ),
     **dict.fromkeys(_words("mother sister aunt grandmother housekeeper governess matron"), "f"),
 }
-"""What somebody is called who has no name, and whether that is a woman."""
+"""What somebody is called without a name, and whether that is a woman."""
 ANYBODY_EN = frozenset(_words("man boy gentleman lad fellow youth woman girl lady stranger"))
 """What somebody is called who may well have a name: it means whoever was named last, as a pronoun does."""
 PRONOUNS_EN: dict[str, Gender] = {"he": "m", "she": "f"}

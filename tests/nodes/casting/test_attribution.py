@@ -69,6 +69,11 @@ def test_i_is_whoever_tells_the_text(narrator: str, name: str) -> None:
     assert told("“Who is it?” I asked.\n\n“Mira,” said Mira.", narrator=narrator)[0] == (name, "verb")
 
 
+def test_the_narrator_has_the_name_by_which_others_call_them() -> None:
+    text = "“Now, Ada?” said Mira.\n\n“Now,” I said.\n\n“Sure, Ada?”\n\n“Sure,” I said.\n\n“Ada, be quick!”\n\n“I am.”"
+    assert {one.speaker for one in attributed(text, "en")} == {"Mira", "Ada"}
+
+
 def test_words_that_name_nobody_known_stay_beside_the_quotation() -> None:
     one, *_ = attributed("“Tickets,” said a man with a lamp.\n\nMira slept.", "en")
     assert (one.speaker, one.how, one.mention) == ("", "", "a man")
