@@ -90,7 +90,7 @@ def the_character(
     able = [] if found else [one for one in people if (own := {*one.name.split()}) < words or words < own]
     if len(able) == 1:
         found = able
-    named = any(names_in(text.text, Character(name, ())) for text in texts)
+    named = any(names_in(one.text, Character(name, ()), capitals=one.form == "script") for one in texts)
     if not found and (able or not named):
         where, names = ", ".join(one.name for one in texts), [one.name for one in able or people]
         near = likely_meant([name], names) if not able else names
@@ -117,21 +117,29 @@ def until(text: SourceText, heading: str) -> SourceText:
     return text._replace(text=text.text[:begin].rstrip() + "\n", scenes=text.scenes[:cut])
 
 
-def names_in(text: str, who: Character) -> bool:
-    """Whether a text names a character: as words where its script has spaces between them."""
-    return bool(names_pattern(who).search(text))
+def names_in(text: str, who: Character, *, capitals: bool = False) -> bool:
+    """Whether a text names a character: as words where its script has spaces between them.
+
+    Args:
+        text: the text.
+        who: the character.
+        capitals: whether names may stand in capitals, as in scripts.
+    """
+    return bool(names_pattern(who, capitals=capitals).search(text))
 
 
-def names_pattern(who: Character) -> re.Pattern[str]:
-    """What finds any of the names of a character in a text."""
-    names = sorted({who.name, *who.aliases}, key=len, reverse=True)
-    return re.compile("|".join(rf"\b{re.escape(one)}\b" if one.isascii() else re.escape(one) for one in names))
+def names_pattern(who: Character, *, capitals: bool = False) -> re.Pattern[str]:
+    """What finds any of the names of a character in a text; see `names_in`."""
+    names = {who.name, *who.aliases}
+    names |= {one.upper() for one in names} if capitals else set()
+    forms = [rf"\b{re.escape(one)}\b" if one.isascii() else re.escape(one) for one in sorted(names, key=len)[::-1]]
+    return re.compile("|".join(forms))
 
 
 def chunks_about(text: SourceText, who: Character, *, first_person: bool) -> list[StoredPassage]:
     """Return the parts of a text that name a character, or all of them where it tells the text."""
     chunks = chunks_of([Document(name=text.name, text=text.text, sha256=sha256(text.text.encode(errors="replace")))])
-    return [one for one in chunks if first_person or names_in(one.text, who)]
+    return [one for one in chunks if first_person or names_in(one.text, who, capitals=text.form == "script")]
 
 
 def scenes_with(texts: Iterable[SourceText], who: Character) -> list[tuple[SourceText, Scene]]:
