@@ -81,3 +81,16 @@ def test_what_is_said_beside_what_is_asked_for_comes_before_the_same_said_elsewh
         ["It rains.", "Which pet has Wilhelmina?", "A goat, no.", "Is it late?", "So be it.", "A goat, yes."]
     )
     assert [one.at for one in index.nearest("Has Wilhelmina a goat?", None, 6, 3)][1:] == [2, 5]
+
+
+def test_a_word_of_most_exchanges_is_looked_up_only_where_there_is_no_other() -> None:
+    index = index_of(["The sea is calm.", "The quince is in the attic.", "The lamp burns.", "The end."])
+    assert [one.at for one in index.nearest("the quince", None, 4, 5)] == [1]
+    assert len(index.nearest("the", None, 4, 5)) == 4
+
+
+def test_what_was_said_hundreds_of_times_takes_one_place() -> None:
+    index = index_of(
+        [*["a tortoise"] * 300, *[f"a tortoise walks by, slowly, {at}" for at in range(9)], *["sea"] * 400]
+    )
+    assert len({index.records[one.at].said[0].text for one in index.nearest(ASKED, None, 709, 5)}) == 5
