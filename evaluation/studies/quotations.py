@@ -200,8 +200,8 @@ def findings(records: Sequence[Novel]) -> StudyFindings:
             "them (it lists Hercule Poirot, and not Poirot). Whoever says I in the narration is the one who says most "
             "of what an I is next to. What the corpus gives to a group, or to nobody who can be known, is left out.",
             f"Read: {len(READ)} novels, every other one by name and three more, whose errors were looked at while the "
-            "rules were written. Others: the rest, of which no more than scores were seen meanwhile. Intervals are over "
-            f"{UNIT}s.",
+            "rules were written. Others: the rest, of which no more than scores were seen meanwhile. Intervals are "
+            f"over {UNIT}s.",
             PUBLISHED,
             *(
                 (
