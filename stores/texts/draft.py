@@ -9,6 +9,7 @@ key.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,8 @@ FOLDER = "cast.draft"
 Kind: TypeAlias = Literal["card", "persona", "dialogues", "memories", "chronicle"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _TEXTS, _ANSWERS, _KEYS = "texts", "answers.jsonl", "drafted.txt"
+LONGEST_FILE = 150
+"""Bytes of the name of a file that is made after a text's, where that one may not be used."""
 _SOURCE: TypeAdapter[SourceText] = TypeAdapter(SourceText)
 
 
@@ -275,14 +278,12 @@ class CastDraft:
                 card = with_fields(parse_card(self._bytes(CARD), self.role), items)
                 yield CARD, card_text(card).encode(), len(items)
             case "persona":
-                for document in dict.fromkeys(one.document for one in items):
-                    of = [one for one in items if one.document == document]
-                    path = f"persona/{document_name(document)}"
-                    yield path, with_statements(self._bytes(path).decode(), document, of).encode(), len(of)
+                for name, of in by_file(items):
+                    path = f"persona/{name}"
+                    yield path, with_statements(self._bytes(path).decode(), of[0].document, of).encode(), len(of)
             case "dialogues":
-                for document in dict.fromkeys(one.document for one in items):
-                    of = [one for one in items if one.document == document]
-                    path = f"dialogues/{document_name(document).removesuffix('.md')}.jsonl"
+                for name, of in by_file(items):
+                    path = f"dialogues/{name.removesuffix('.md')}.jsonl"
                     lines = [line for one in of for line in dialogue_lines(one)]
                     before = self._bytes(path)
                     parse_lines(before, self.role / path, DialogueLine, self.role)
@@ -327,6 +328,24 @@ class CastDraft:
 
     def _path(self, kind: Kind) -> Path:
         return self.role / self._name(kind)
+
+
+def by_file(items: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Drafts by the names of the files for what is taken over from their texts."""
+    found = dict[str, list[Any]]()
+    for one in items:
+        found.setdefault(file_of(one.document), []).append(one)
+    return [*found.items()]
+
+
+def file_of(document: str) -> str:
+    """The name of a file after that of a text, without what a name of a file may not hold."""
+    words = re.sub(r"[^\w.'()-]+", " ", document).encode(errors="ignore")
+    short = words[:LONGEST_FILE].decode(errors="ignore").strip(" .")
+    for name in (document, short or "text"):
+        with suppress(RoleError):
+            return document_name(name)
+    return document_name(f"text {short}")
 
 
 def with_fields(card: RoleCard, fields: Iterable[CardField]) -> RoleCard:
