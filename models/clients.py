@@ -2,6 +2,7 @@
 
 import threading
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
 
 DEFAULT_MODEL = "gpt-4.1-mini"  # gives log-probabilities and takes a temperature, unlike the reasoning models
+OPENAI = "https://api.openai.com/v1"
 TIMEOUT = 600.0  # seconds for one read; what bounds a question is its deadline
 
 _clients: dict[tuple[str, Environment], BaseChatModel] = {}
@@ -51,6 +53,21 @@ def name_of(model: str | BaseChatModel) -> str:
     from dramaturg.models.local.embedded import EMBEDDED_MODEL
 
     return EMBEDDED_MODEL
+
+
+def address_of(model: str | BaseChatModel) -> str:
+    """The address that a model is asked at, without what may be secret in it; no client is built.
+
+    Empty: it is embedded, or another package knows where its provider is.
+    """
+    if isinstance(model, BaseChatModel):
+        address = getattr(model, "openai_api_base", None)
+    else:
+        address = endpoint_name(model, environment()) and (environment().base_url or OPENAI)
+    if not isinstance(address, str):
+        return ""
+    place = urlsplit(address)
+    return urlunsplit((place.scheme, place.netloc.rpartition("@")[2], place.path, "", ""))
 
 
 def endpoint_name(model: str, surroundings: Environment) -> str | None:

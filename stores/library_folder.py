@@ -37,6 +37,18 @@ def check_id(role: str) -> str:
     )
 
 
+def id_of(name: str, file: str) -> str:
+    """An id for a role after its name, or after its file where that has no letters that an id may have.
+
+    Raises:
+        RoleError: neither has any.
+    """
+    for text in (name, file):
+        if words := re.findall(r"[a-z0-9]+", text.lower()):
+            return check_id("-".join(words)[:64].strip("-"))
+    raise RoleError(f"{name!r} gives no id of Latin letters: name one by --role ID.")
+
+
 def _may_be_id(role: object) -> bool:
     return isinstance(role, str) and bool(_ID.fullmatch(role)) and not _RESERVED.fullmatch(role)
 

@@ -1,7 +1,6 @@
 """`dramaturg import`: files of other programs become roles, documents and conversations."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from dramaturg.stores.formats.lorebooks import Book
 from dramaturg.stores.formats.personas import People, Persona
 from dramaturg.stores.formats.told import Conversation, Told, read_file
 from dramaturg.stores.library import find_role
-from dramaturg.stores.library_folder import Library, check_id
+from dramaturg.stores.library_folder import Library, check_id, id_of
 from dramaturg.stores.names import normal_name
 
 Files = Annotated[
@@ -271,15 +270,3 @@ def _show(path: Path, taken: Mapping[str, Any], *, dry_run: bool) -> None:
         note(f"Macros that stand as they are: {', '.join(map(one_line, taken['macros']))}.")
     if not dry_run:
         screen.print(f"Then: {taken['then']}", soft_wrap=True)
-
-
-def id_of(name: str, file: str) -> str:
-    """An id for a role after its name, or after its file where that has no letters that an id may have.
-
-    Raises:
-        RoleError: neither has any.
-    """
-    for text in (name, file):
-        if words := re.findall(r"[a-z0-9]+", text.lower()):
-            return check_id("-".join(words)[:64].strip("-"))
-    raise RoleError(f"{name!r} gives no id of Latin letters: name one by --role ID.")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 import typer
 from rich.table import Column, Table
 
-from dramaturg.cli.exchange.taking_in import id_of
 from dramaturg.cli.library.cast_drafts import decide, go_through, show_drafts
 from dramaturg.cli.options import (
     JsonOption,
@@ -23,26 +22,23 @@ from dramaturg.cli.options import (
 from dramaturg.cli.output import errors, note, one_line, print_json, screen, table_of
 from dramaturg.cli.progress import bars, waiting
 from dramaturg.cli.stopping import stopping
-from dramaturg.models.clients import is_embedded
-from dramaturg.models.environment import environment
-from dramaturg.stores.documents.forms import Language, RoleCard
+from dramaturg.models.clients import address_of, is_embedded, name_of
+from dramaturg.stores.documents.forms import Language
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library import find_role
-from dramaturg.stores.library_folder import Library, check_id
+from dramaturg.stores.library_folder import Library, check_id, id_of
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import KINDS, CastDraft, Kind
 from dramaturg.stores.texts.form import SourceText
 from dramaturg.stores.texts.reading import read_source
 
 if TYPE_CHECKING:
+    from dramaturg.nodes.casting.cast import CastCost
     from dramaturg.workflows.cast import CastContext
 
-DEADLINE = 600  # seconds for one question, re-asks included, as where facts are extracted
 PEOPLE = 20
 """Rows of who is in a text."""
-WRITER = {"en": "Me", "zh": "我", "ko": "나"}
-"""By language, the name of one who writes in the first person and is not named."""
 WORK = {
     "speakers": "Who says it",
     "persona": "Persona",
@@ -104,6 +100,7 @@ def cast_(
         show_people(texts, spoken, files, as_json=as_json)
         return
     from dramaturg.workflows.cast import CastContext
+    from dramaturg.workflows.casting import DEADLINE, WRITER, texts_with, weighed
 
     name = spelled(who, texts, spoken) if who else WRITER[spoken]
     context = CastContext(
@@ -117,11 +114,15 @@ def cast_(
         asks=not without_model,
         deadline=DEADLINE,
     )
+    there = shelf.role(context.role) if shelf.holds(context.role) else None
+    read = texts_with(texts, there)
+    with waiting("Counting …"):
+        cost = weighed(read, there, context, spoken)
     if dry_run:
-        show_cost(texts, context, spoken, as_json=as_json)
+        show_cost(cost, context, as_json=as_json)
         return
     if context.asks:
-        say_what_is_sent(texts, context, spoken, yes=yes or as_json)
+        say_what_is_sent(read, cost, context, yes=yes or as_json)
     then = command_line("cast", *map(str, files), *(("--who", who) if who else ("--as", as_who)), library=library)
     stopping.promise(f"The drafts and answers so far are kept: `{then}` goes on.")
     report = cast_from(texts, context, shelf, spoken, again=again)
@@ -156,14 +157,15 @@ def decide_or_show(role: Role, wish: str, said: str, library: str | None, *, as_
 def cast_from(
     texts: Sequence[SourceText], context: "CastContext", shelf: Library, language: Language, *, again: bool
 ) -> dict[str, Any]:
-    """Put texts beside a role, which is made where it is not there, and draft its files; return what came of it."""
-    if shelf.holds(context.role):
-        opened = shelf.role(context.role)
-    else:
-        sources = tuple(one.name for one in texts)
-        opened = shelf.create(context.role, RoleCard(name=context.character, language=language, sources=sources))
-    CastDraft(opened.root).add_texts(texts)
-    return asyncio.run(casted(context, again=again))
+    """Put texts beside a role, and draft its files under progress bars; return what came of it."""
+    from dramaturg.workflows.casting import casted, put_beside
+
+    put_beside(texts, context, shelf, language)
+    with bars("Reading") as show:
+        report: dict[str, Any] = asyncio.run(
+            casted(context, lambda what, done, total: show(WORK[what], done, total), again=again)
+        )
+    return report
 
 
 def say_what_lacks(report: Mapping[str, Any]) -> None:
@@ -202,9 +204,10 @@ def waiting_role(shelf: Library, role: str, who: str) -> str:
 
 def role_of(shelf: Library, name: str, files: Sequence[Path]) -> str:
     """The id of a role for a character: of one of this name that was cast before, or a new one."""
-    found = find_role(name, shelf.root)
-    if found and (shelf.root / found[0] / "cast.draft").is_dir():
-        return found[0]
+    from dramaturg.workflows.casting import role_cast_before
+
+    if before := role_cast_before(name, shelf):
+        return before
     role = id_of(name, files[0].stem)
     if shelf.holds(role):
         raise RoleError(f"There is {role!r} in {shelf.name} already: add to it by --role {role}, or name another id.")
@@ -258,22 +261,9 @@ def spelled(name: str, texts: Sequence[SourceText], language: Language) -> str:
     return next((one for one in people if spelling(one) == spelling(name)), name)
 
 
-def costs(texts: Sequence[SourceText], context: "CastContext", language: Language) -> tuple[dict[str, int], int]:
-    """How many questions of each kind there are at most, and how many characters of the texts they send."""
-    from dramaturg.nodes.casting.cast import cost_of_cast
-    from dramaturg.nodes.casting.characters import everybody, the_character
-    from dramaturg.nodes.casting.drafting import Character
-
-    with waiting("Counting …"):
-        who = Character(context.character, ())
-        if not context.first_person:
-            who = the_character(context.character, (), everybody(texts, language), texts)
-        return cost_of_cast(texts, who, context, language)
-
-
-def show_cost(texts: Sequence[SourceText], context: "CastContext", language: Language, *, as_json: bool) -> None:
+def show_cost(cost: "CastCost", context: "CastContext", *, as_json: bool) -> None:
     """Print what casting would ask."""
-    questions, characters = costs(texts, context, language)
+    questions, characters = cost
     if as_json:
         print_json({"role": context.role, "questions": questions, "characters": characters})
         return
@@ -295,35 +285,17 @@ def model_named(model: str) -> str:
     """A model, and where it is."""
     if is_embedded(model):
         return "the embedded model, on this machine"
-    address = environment().base_url or ("its provider" if ":" in model else "OpenAI")
-    return f"{environment().chat_model or 'the model' if model == 'auto' else model} at {address}"
+    return f"{name_of(model)} at {address_of(model) or 'its provider'}"
 
 
-def say_what_is_sent(texts: Sequence[SourceText], context: "CastContext", language: Language, *, yes: bool) -> None:
+def say_what_is_sent(texts: Sequence[SourceText], cost: "CastCost", context: "CastContext", *, yes: bool) -> None:
     """Say before the first question which parts of the texts leave this machine; on a terminal, ask."""
     if is_embedded(context.chat_model):
         return
-    questions, characters = costs(texts, context, language)
     names = ", ".join(one_line(one.name) for one in texts)
     note(
-        f"Up to {characters:,} characters of {names} are sent to {model_named(str(context.chat_model))}, in "
-        f"{sum(questions.values()):,} questions. With --without-model nothing is."
+        f"Up to {cost.characters:,} characters of {names} are sent to {model_named(str(context.chat_model))}, in "
+        f"{sum(cost.questions.values()):,} questions. With --without-model nothing is."
     )
     if errors.is_terminal and not yes:
         typer.confirm("Go on?", abort=True, err=True)
-
-
-async def casted(context: "CastContext", *, again: bool) -> dict[str, Any]:
-    """Run the graph under progress bars; return its report."""
-    from dramaturg.workflows.cast import graph
-
-    report = dict[str, Any]()
-    with bars("Reading") as show:
-        stream = graph.astream({"again": again}, context=context, stream_mode=["custom", "values"], version="v2")
-        async for part in stream:
-            event: Any = part["data"]
-            if part["type"] == "values":
-                report = event.get("cast", report)
-            elif event["event"] == "asked" and event["total"]:
-                show(WORK[event["what"]], event["done"], event["total"])
-    return report

@@ -10,20 +10,11 @@ from rich.table import Column
 from dramaturg.cli.library.chronicle import chosen_numbers
 from dramaturg.cli.options import command_line
 from dramaturg.cli.output import errors, excerpt, one_line, print_json, screen, table_of
-from dramaturg.stores.documents.forms import Memory, Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library_folder import written
 from dramaturg.stores.role import Role
-from dramaturg.stores.texts.draft import (
-    FORMS,
-    KINDS,
-    CardField,
-    CastDraft,
-    DraftedScene,
-    Item,
-    Kind,
-    Statement,
-)
+from dramaturg.stores.texts.draft import FORMS, KINDS, CastDraft, Item, Kind
+from dramaturg.stores.texts.shown import source_of, text_of, whole_text
 
 SHOWN = 8
 """Drafts of a kind that are listed."""
@@ -173,37 +164,3 @@ def rows(items: Sequence[Any]) -> list[Mapping[str, Any]]:
         {"number": number, **one.model_dump(mode="json", exclude_none=True, exclude_defaults=True)}
         for number, one in enumerate(items, start=1)
     ]
-
-
-def text_of(one: Item) -> str:
-    """What a draft says, in a line."""
-    match one:
-        case CardField():
-            return f"{one.field}: {one.text}"
-        case Statement():
-            return f"{one.heading}: {one.text}"
-        case DraftedScene():
-            return f"{len(one.lines)} lines: " + " / ".join(f"{line.speaker}: {line.text}" for line in one.lines[:3])
-        case Memory():
-            return " ".join(filter(None, (one.when, one.text or f"{one.question} {one.answer}")))
-        case Triple():
-            return f"{one.subject} {one.relation.replace('_', ' ')} {one.object}"
-
-
-def whole_text(one: Item) -> str:
-    """All that a draft says."""
-    if isinstance(one, DraftedScene):
-        return "\n".join(f"{line.speaker}: {line.text}" for line in one.lines)
-    return text_of(one)
-
-
-def source_of(one: Item) -> str:
-    """Where a draft is from."""
-    match one:
-        case Statement():
-            return ", ".join(filter(None, (one.document, one.source)))
-        case DraftedScene():
-            return ", ".join(filter(None, (one.document, one.scene)))
-        case Memory():
-            return str((one.model_extra or {}).get("source", ""))
-    return one.source

@@ -80,6 +80,20 @@ def test_before_the_first_question_it_says_what_is_sent_and_where(told: Path, ru
     assert not stub.asked
 
 
+def test_what_is_said_to_be_sent_has_the_texts_of_before_in_it(told: Path, run: Command, stub: Endpoint) -> None:
+    run("cast", "the_ferry.md", "--who", "Mira Castellan", "--without-model")
+    alone = run("cast", "mira_castellan.html", "--who", "Mira Castellan", "--role", "other", "--dry-run", "--json")[1]
+    _, out, err = run("cast", "mira_castellan.html", "--who", "Mira Castellan", "--dry-run", "--json")
+    assert json.loads(out)["characters"] > json.loads(alone)["characters"]
+    _, _, err = run("cast", "mira_castellan.html", "--who", "Mira Castellan")
+    assert "characters of mira_castellan.html, the_ferry.md are sent to" in err
+
+
+def test_where_nobody_has_the_name_no_role_is_made(told: Path, run: Command, tmp_path: Path) -> None:
+    assert run("cast", "the_ferry.md", "--who", "Zebulon", "--without-model")[0] == 2
+    assert Library(tmp_path).roles() == ["ada"]
+
+
 @pytest.mark.parametrize(
     ("file", "name", "kinds"),
     [
