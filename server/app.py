@@ -26,6 +26,7 @@ from dramaturg.models.embeddings import embedder
 from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
+from dramaturg.server.casting import Casting
 from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
 from dramaturg.server.decisions import Approvals
 from dramaturg.server.knowledge import Knowledge
@@ -50,6 +51,7 @@ from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, known_as, thread_name
+from dramaturg.server.work import Works
 
 log = logging.getLogger(__name__)
 ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
@@ -94,8 +96,10 @@ class RoleServer:
         """Turns that are being taken, by the names of their threads."""
         self.lookups = Lookups(rooms, self._behind)
         self.memory = Remembered(self.lookups)
-        self.knowledge = Knowledge(rooms, access)
-        self.approvals = Approvals(self.lookups, self.knowledge)
+        self.works = Works(access)
+        self.knowledge = Knowledge(rooms, self.works)
+        self.casting = Casting(rooms, self.works)
+        self.approvals = Approvals(self.lookups, self.works)
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
 
@@ -145,6 +149,14 @@ class RoleServer:
                 Route("/v1/roles/{role}/knowledge/undo", self.knowledge.undo, methods=["POST"]),
                 Route("/v1/roles/{role}/merges", self.knowledge.merges),
                 Route("/v1/roles/{role}/merges", self.knowledge.merge, methods=["POST"]),
+                Route("/v1/casting", self.casting.open),
+                Route("/v1/casting", self.casting.cast, methods=["POST"]),
+                Route("/v1/casting/people", self.casting.people, methods=["POST"]),
+                Route("/v1/casting/preview", self.casting.preview, methods=["POST"]),
+                Route("/v1/roles/{role}/drafts", self.casting.drafts),
+                Route("/v1/roles/{role}/drafts", self.casting.decide, methods=["POST"]),
+                Route("/v1/roles/{role}/drafts/{kind}/{number:int}", self.casting.draft),
+                Route("/v1/roles/{role}/drafts/{kind}/{number:int}", self.casting.edit, methods=["POST"]),
                 *page_routes(),
             ],
             middleware=[pages, door, Middleware(WholeNames)],
@@ -162,7 +174,7 @@ class RoleServer:
                     # A turn that is cancelled has yet to be kept.
                     while left := self._behind.keys() | self._stops.keys():
                         await asyncio.wait(left)
-                    await self.knowledge.close()
+                    await self.works.close()
             await self.rooms.close()
 
     async def health(self, _: Request) -> Response:

@@ -12,9 +12,9 @@ from starlette.responses import JSONResponse, Response
 from dramaturg.conversations.chronicle_changes import replacements_in
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.nodes.identity.chronicle import triple_sentence
-from dramaturg.server.knowledge import Knowledge
 from dramaturg.server.lookups import Lookups
 from dramaturg.server.rooms import Model
+from dramaturg.server.work import Works
 from dramaturg.stores.documents.chronicle_changes import Replacement, unwritten, write_replacements
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.role import Role
@@ -50,11 +50,11 @@ class Approvals:
 
     Args:
         lookups: find the threads.
-        knowledge: says whether roles may be changed.
+        works: say whether roles may be changed.
     """
 
-    def __init__(self, lookups: Lookups, knowledge: Knowledge) -> None:
-        self.lookups, self.knowledge = lookups, knowledge
+    def __init__(self, lookups: Lookups, works: Works) -> None:
+        self.lookups, self.works = lookups, works
 
     async def waiting(self, request: Request) -> Response:
         """What the last turn of a thread waits for: changes with their numbers.
@@ -101,14 +101,14 @@ class Approvals:
         role, left = await self._unwritten(request, model, talk)
         data = await asyncio.to_thread(_shown, role, left)
         about = {"thread": self.lookups.thread_in(request), "role": role.id, "became": _digest(left)}
-        return JSONResponse({"object": "became", **about, "changes": self.knowledge.access.changes_roles, "data": data})
+        return JSONResponse({"object": "became", **about, "changes": self.works.access.changes_roles, "data": data})
 
     async def write(self, request: Request) -> Response:
         """Write some of what a role has become on a thread into its chronicle: it holds in all talks then."""
         body = Writing.model_validate_json(await request.body())
         model, talk = await self.lookups.talk(request)
         role, left = await self._unwritten(request, model, talk)
-        self.knowledge.require_changes(role)
+        self.works.require_free(role.id)
         if body.became != _digest(left):
             raise HTTPException(409, "That is no longer what would be written: read it again.")
         chosen = sorted(set(body.accepted))

@@ -1,9 +1,7 @@
 """What a role knows, changed from the page: documents learned and taken back, and names that become one."""
 
 import asyncio
-import base64
-import binascii
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,34 +9,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dramaturg.server.access import Access
-from dramaturg.server.openai_forms import EventStream, described, event
 from dramaturg.server.rooms import Model, Rooms
+from dramaturg.server.work import MOST_FILES, SentFile, Works
 from dramaturg.stores import learning
 from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.documents.originals import PACKED
-from dramaturg.stores.errors import RoleBusy, RoleError
+from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import read_if_there, sha256
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import Version, take_back, versions
 from dramaturg.workflows.methods import Preparation, Show, flow
 
-MOST_FILES = 16
-BESIDE = 8_192  # bytes of a request that are not the files
-ALIVE_AFTER = 2.0  # seconds without news after which a listener is told that the work goes on
-LOOKS = 0.1  # seconds between two looks at how far it is
 MERGING = "role-rag"
-READ_ONLY = "This server changes no role: who runs it allows that with --change-roles."
-
-
-class SentFile(BaseModel):
-    """A file as it was sent."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str = Field(min_length=1, max_length=255)
-    data: str
-    """Base64."""
 
 
 class Teaching(BaseModel):
@@ -70,46 +52,6 @@ class Merging(BaseModel):
     """The numbers of the merges that shall be; the names of the others stay apart."""
 
 
-class Work:
-    """A change of a role that is under way: it goes on where nobody listens to it any more."""
-
-    def __init__(self, what: str, doing: Callable[[Show], Awaitable[dict[str, Any]]]) -> None:
-        self.what = what
-        self.far: dict[str, Any] = {"step": "reading", "done": 0, "total": 0}
-        self.task: asyncio.Task[dict[str, Any]] = asyncio.create_task(self._done(doing))
-
-    async def _done(self, doing: Callable[[Show], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        return await doing(self.show)
-
-    def show(self, step: str, done: int, total: int) -> None:
-        """Be told how far it is."""
-        self.far = {"step": step, "done": done, "total": total}
-
-    @property
-    def told(self) -> dict[str, Any]:
-        """What is under way, and how far it is."""
-        return {"what": self.what, **self.far}
-
-    async def news(self) -> AsyncIterator[str]:
-        """The work as events: how far it is whenever that changes, and its end."""
-        said, since = None, 0.0
-        while not self.task.done():
-            if self.told != said:
-                said, since = self.told, 0.0
-                yield event({"object": "progress", **said})
-            elif since >= ALIVE_AFTER:
-                since = 0.0
-                yield ": working\n\n"
-            await asyncio.wait({self.task}, timeout=LOOKS)
-            since += LOOKS
-        try:
-            yield event({"object": "done", **self.task.result()})
-        except Exception as error:  # noqa: BLE001 (a stream that has begun can only say it)
-            _, message, code = described(error)
-            yield event({"error": {"message": message, "code": code}})
-        yield "data: [DONE]\n\n"
-
-
 class Taught(NamedTuple):
     """A role, and what is made of its documents for a method."""
 
@@ -128,30 +70,27 @@ class Knowledge:
 
     Args:
         rooms: the roles, and the settings that hold for them.
-        access: whether roles may be changed, and how large a request may be.
+        works: what changes roles, one thing at a time.
     """
 
-    def __init__(self, rooms: Rooms, access: Access) -> None:
+    def __init__(self, rooms: Rooms, works: Works) -> None:
         self.rooms = rooms
-        self.access = access
-        self.under_way: dict[str, Work] = {}
-        """By role."""
-        self._reading = asyncio.Semaphore(1)  # a reader of PDF may take half a gigabyte
+        self.works = works
 
     async def known(self, request: Request) -> Response:
         """A role's documents, whether they can be changed here, what can be taken back, and what is under way."""
         taught = await self._taught(request, request.query_params.get("method", ""))
         documents, found = await asyncio.to_thread(lambda: (_documents(taught.role), taught.versions()))
-        work = self.under_way.get(taught.role.id)
+        work = self.works.under_way.get(taught.role.id)
         return JSONResponse(
             {
                 "object": "knowledge",
                 "role": taught.role.id,
                 "method": taught.method,
                 "reads": bool(taught.parts),
-                "changes": self.access.changes_roles,
+                "changes": self.works.access.changes_roles,
                 "documents": documents,
-                "most_bytes": self._most,
+                "most_bytes": self.works.most_bytes,
                 "most_files": MOST_FILES,
                 "kinds": sorted({*learning.TEXTS, *PACKED} - {""}),
                 "versions": [_shown(one) for one in found],
@@ -163,8 +102,8 @@ class Knowledge:
         """What learning files would change and cost; nothing is changed, and no model is asked."""
         body = Teaching.model_validate_json(await request.body())
         taught = await self._taught(request, body.method)
-        self.require_changes(taught.role)
-        found = await self._read(body)
+        self.works.require_free(taught.role.id)
+        found = await self.works.read(body.files, learning.incoming_sent)
         documents = [(one.name, one.data) for one in found]
         changes = await asyncio.to_thread(learning.changes, taught.role, documents)
         costs = {title: await one.preview(dict(documents)) for title, one in taught.parts.items()}
@@ -181,9 +120,9 @@ class Knowledge:
         """Learn files: documents of their own, or in the place of those of their names; then what is new is indexed."""
         body = Teaching.model_validate_json(await request.body())
         taught = await self._taught(request, body.method)
-        self.require_changes(taught.role)
+        self.works.require_free(taught.role.id)
         _require_reading(taught)
-        documents = [(one.name, one.data) for one in await self._read(body)]
+        documents = [(one.name, one.data) for one in await self.works.read(body.files, learning.incoming_sent)]
         await asyncio.to_thread(learning.changes, taught.role, documents)  # refused before anything is begun
 
         async def doing(show: Show) -> dict[str, Any]:
@@ -193,7 +132,7 @@ class Knowledge:
             reports = await _made(taught, show)
             return {"documents": [one._asdict() for one in changes], "index": reports}
 
-        return self._begun(taught.role, "learn", doing)
+        return self.works.begun(taught.role.id, "learn", doing)
 
     async def undo(self, request: Request) -> Response:
         """Bring the documents of a former version back, and its index."""
@@ -206,14 +145,14 @@ class Knowledge:
             back = await asyncio.to_thread(take_back, taught.role, kind, body.version)
             return {"documents": list(back.documents), "index": await _made(taught, show)}
 
-        return self._begun(taught.role, "undo", doing)
+        return self.works.begun(taught.role.id, "undo", doing)
 
     async def merges(self, request: Request) -> Response:
         """The plan of which names of a role would become one, and what the model said of each two."""
         role = (await self._taught(request, MERGING)).role
         digest, merges, beside = await asyncio.to_thread(_plan, role)
-        work = self.under_way.get(role.id)
-        about = {"role": role.id, "changes": self.access.changes_roles, "work": work.told if work else None}
+        work = self.works.under_way.get(role.id)
+        about = {"role": role.id, "changes": self.works.access.changes_roles, "work": work.told if work else None}
         return JSONResponse({"object": "merges", **about, "plan": digest, "merges": merges, **beside})
 
     async def merge(self, request: Request) -> Response:
@@ -221,7 +160,7 @@ class Knowledge:
         body = Merging.model_validate_json(await request.body())
         taught = await self._taught(request, MERGING)
 
-        self.require_changes(taught.role)
+        self.works.require_free(taught.role.id)
         digest, merges, _ = await asyncio.to_thread(_plan, taught.role)
         if digest is None or digest != body.plan:
             raise HTTPException(409, "That plan is no longer the one that waits: read it again.")
@@ -239,17 +178,7 @@ class Knowledge:
             await asyncio.to_thread(decided)
             return {"merged": len(set(body.approved)), "index": await _made(taught, show, apply=True)}
 
-        return self._begun(taught.role, "merge", doing)
-
-    async def close(self) -> None:
-        """Wait for what is under way; what is cancelled goes on with the next change, or the next turn."""
-        while left := [work.task for work in self.under_way.values()]:
-            await asyncio.wait(left)
-
-    @property
-    def _most(self) -> int:
-        """The most bytes of all files of a request: base64 has four letters for three."""
-        return max(self.access.most_bytes - BESIDE, 0) * 3 // 4
+        return self.works.begun(taught.role.id, "merge", doing)
 
     async def _taught(self, request: Request, method: str) -> Taught:
         model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
@@ -263,37 +192,6 @@ class Knowledge:
             return Taught(self.rooms.library.open(model.role), method, reading)
 
         return await asyncio.to_thread(opened)
-
-    async def _read(self, body: Teaching) -> list[learning.Incoming]:
-        found = []
-        for one in body.files:
-            try:
-                data = base64.b64decode(one.data, validate=True)
-            except binascii.Error:
-                raise ValueError(f"{one.name[:80]}: `data` is no base64.") from None
-            if len(data) > self._most:
-                raise ValueError(f"{one.name[:80]} has more than {self._most:,} bytes: split it into several files.")
-            async with self._reading:
-                found.append(await asyncio.to_thread(learning.incoming_sent, one.name, data))
-        return found
-
-    def require_changes(self, role: Role) -> None:
-        """Refuse to change a role where callers may not, or while it is being changed.
-
-        Raises:
-            HTTPException: callers may not.
-            RoleBusy: it is.
-        """
-        if not self.access.changes_roles:
-            raise HTTPException(403, READ_ONLY)
-        if role.id in self.under_way:
-            raise RoleBusy(f"{role.id!r} is being changed already: wait until that is done.")
-
-    def _begun(self, role: Role, what: str, doing: Callable[[Show], Awaitable[dict[str, Any]]]) -> Response:
-        self.require_changes(role)
-        work = self.under_way[role.id] = Work(what, doing)
-        work.task.add_done_callback(lambda _: self.under_way.pop(role.id))
-        return EventStream(work.news(), {})
 
 
 def _require_reading(taught: Taught) -> None:

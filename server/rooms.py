@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from langgraph.store.base import Op, PutOp
 from pydantic import ValidationError
@@ -36,6 +36,8 @@ CANDIDATES = 20
 LONGEST_USER = 200  # characters
 LOOKED_UP = 4
 """The exchanges of a history, from its end, by which its thread is looked for."""
+
+Settled = TypeVar("Settled", bound=RoleContext)
 
 
 class Model(NamedTuple):
@@ -180,15 +182,17 @@ class Rooms:
         Raises:
             ValueError: a setting is out of its bounds.
         """
-        kind = flow(self.methods[model.method]).context
+        return opening_once(self.settled(flow(self.methods[model.method]).context, model.role, given), like)
+
+    def settled(self, kind: type[Settled], role: str, given: Mapping[str, Any]) -> Settled:
+        """A context of a kind: the server's settings, then others, as far as they fit; see `context`."""
         wanted = {**self.settings, **given}
         fitting = {name: value for name, value in wanted.items() if name in kind.model_fields}
         try:
-            context = kind.model_validate({"role": model.role, "library": self.library, **fitting})
+            return kind.model_validate({"role": role, "library": self.library, **fitting})
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
-        return opening_once(context, like)
 
     async def conversation(self, model: Model, context: RoleContext, thread: str) -> Conversation:
         """A conversation with a role, on a thread that may be new."""
