@@ -75,8 +75,21 @@ export const merges = (id) => read(`${about(id)}/merges`);
 export const preview = async (id, body) => (await post(`${about(id)}/knowledge/preview`, body)).json();
 
 // Change what a role knows; `shown` hears how far it is.
-export async function work(id, path, body, shown) {
-  const response = await post(`${about(id)}/${path}`, body);
+export const work = (id, path, body, shown) => worked(`${about(id)}/${path}`, body, shown);
+
+/* Casting: who is in texts, what it costs, and what was drafted of a role. */
+
+export const casting = () => read("/v1/casting");
+export const people = async (body) => (await post("/v1/casting/people", body)).json();
+export const castCost = async (body) => (await post("/v1/casting/preview", body)).json();
+export const cast = (body, shown) => worked("/v1/casting", body, shown);
+export const drafts = (id, shown) => read(`${about(id)}/drafts?shown=${shown}`);
+export const draft = (id, kind, number) => read(`${about(id)}/drafts/${kind}/${number}`);
+export const decide = async (id, shown, body) => (await post(`${about(id)}/drafts?shown=${shown}`, body)).json();
+export const edit = async (id, shown, kind, number, body) => (await post(`${about(id)}/drafts/${kind}/${number}?shown=${shown}`, body)).json();
+
+async function worked(path, body, shown) {
+  const response = await post(path, body);
   for await (const data of events(response.body)) {
     if (data === "[DONE]") break;
     const part = JSON.parse(data);

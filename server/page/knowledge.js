@@ -2,17 +2,18 @@
 
 import * as api from "./api.js";
 import { button, h, oneLine } from "./dom.js";
+import { Drafts } from "./drafts.js";
 import { language, t } from "./texts.js";
 import { mergeView } from "./merges.js";
 import { section, when } from "./views.js";
-
-const LOOKS = 2000; // milliseconds between two looks at what another window has begun
+import { follow, progress, refusal, sent, size } from "./working.js";
 
 export class Knowledge {
   /* Shows itself in `root`. `told` says a sentence to a screen reader; `refused` is asked what to do about an error, and
-     gives true where it has done it. */
-  constructor(root, { role, name, method, methodName, told, refused }) {
-    Object.assign(this, { root, role, name, method, methodName, told, refused });
+     gives true where it has done it; `changed` is called where the role has other files, `cast` where somebody is to be
+     cast for it. */
+  constructor(root, { role, name, method, methodName, told, refused, changed, cast }) {
+    Object.assign(this, { root, role, name, method, methodName, told, refused, changed, cast });
     this.body = h("div", { class: "knowledge" });
     root.replaceChildren(h("h2", { tabindex: "-1" }, t("knows", { name })), this.body);
   }
@@ -33,13 +34,17 @@ export class Knowledge {
     if (!this.here) return;
     const { known } = this;
     this.said = h("div", { class: "said" });
+    const { role, name, told, refused, changed } = this;
+    const drafts = known.changes ? new Drafts({ role, name, told, refused, changed }) : null;
     this.body.replaceChildren(
       this.said,
+      drafts?.body ?? "",
       this.documents(known),
       this.adding(known),
       known.versions.length > 1 ? this.former(known.versions) : "",
       mergeView(merges, { ...this, may: known.changes, decide: (plan, approved) => this.work("merges", { plan, approved }) }),
     );
+    if (!known.work) drafts?.open();
     if (known.work) this.follow(known.work);
     else if (files?.length && known.changes && known.reads) await this.weigh(files);
   }
@@ -80,7 +85,7 @@ export class Knowledge {
     const zone = h("label", { class: "drop", for: "files" }, h("span", {}, t("drop")),
       h("small", {}, t("drop_kinds", { kinds: known.kinds.join(" "), size: size(known.most_bytes), n: known.most_files })));
     this.offer = h("div", { class: "offer" });
-    return section(t("teach"), [input, zone, this.offer]);
+    return section(t("teach"), [input, zone, this.offer, h("p", {}, t("cast_instead"), " ", button(t("cast"), this.cast))]);
   }
 
   // What comes of files, before anything does.
@@ -134,7 +139,7 @@ export class Knowledge {
 
   // What changes the role: how far it is, and then all of it anew. It goes on where nobody looks.
   async work(path, body) {
-    const shown = this.progress();
+    const { shown, back } = progress(this.body, this.said, this.told);
     try {
       const done = await api.work(this.role, path, body, shown);
       if (!this.here) return;
@@ -147,47 +152,22 @@ export class Knowledge {
       if (!this.here) return;
       if (this.refused(error, () => this.open())) return;
       if (error.code === "role_busy" || error.code === "changed") await this.open();
-      else this.rest.forEach((one) => (one.hidden = false));
+      else back();
       this.failed(error, () => this.open());
     }
   }
 
-  // A bar in the place of everything that could change the role meanwhile.
-  progress() {
-    this.rest = [...this.body.children].filter((one) => one !== this.said);
-    for (const one of this.rest) one.hidden = true;
-    const bar = h("progress", { "aria-label": t("works") });
-    const line = h("p", { class: "thought", role: "status" }, t("works"));
-    this.said.replaceChildren(line, bar, h("p", { class: "faint" }, t("works_on")));
-    let step = "";
-    return (far) => {
-      const words = t(`step_${far.step}`);
-      line.textContent = far.total ? t("far", { step: words, done: far.done, total: far.total }) : words;
-      if (far.total) Object.assign(bar, { max: far.total, value: far.done });
-      if (far.step !== step) this.told(words);
-      step = far.step;
-    };
-  }
-
-  // Another window has begun it: it is looked at until it is over.
   async follow(work) {
-    const shown = this.progress();
-    for (let far = work; far; ) {
-      shown(far);
-      await new Promise((done) => setTimeout(done, LOOKS));
-      if (!this.here) return;
-      try {
-        far = (await api.knowledge(this.role, this.method)).work;
-      } catch (error) {
-        if (!this.refused(error, () => this.open())) this.failed(error, () => this.open());
-        return;
-      }
+    const { shown } = progress(this.body, this.said, this.told);
+    try {
+      await follow(work, shown, () => this.here, async () => (await api.knowledge(this.role, this.method)).work);
+    } catch (error) {
+      if (!this.refused(error, () => this.open())) this.failed(error, () => this.open());
+      return;
     }
-    await this.open();
+    if (this.here) await this.open();
   }
 }
-
-const size = (bytes) => `${(bytes / 1_000_000).toFixed(1)} MB`;
 
 function costLine(one) {
   const questions = one.questions ? t("cost_questions", { n: one.questions.toLocaleString(language) }) : t("cost_none");
@@ -199,22 +179,4 @@ function doneLine(path, done) {
   if (path === "merges") return t("merged", { n: done.merged });
   const names = (done.documents ?? []).map((one) => one.document ?? one).join(", ");
   return t(path === "knowledge" ? "learned" : "undone", { names: oneLine(names, 300) });
-}
-
-// Why files are not even read; empty: they may be.
-function refusal(files, known) {
-  if (files.length > known.most_files) return t("too_many", { n: known.most_files });
-  for (const one of files) {
-    const dot = one.name.lastIndexOf(".");
-    if (dot > 0 && !known.kinds.includes(one.name.slice(dot).toLowerCase())) return t("wrong_kind", { name: oneLine(one.name, 80), kinds: known.kinds.join(" ") });
-  }
-  const bytes = files.reduce((sum, one) => sum + one.size, 0);
-  return bytes > known.most_bytes ? t("too_large", { size: size(bytes), most: size(known.most_bytes) }) : "";
-}
-
-async function sent(file) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let text = "";
-  for (let at = 0; at < bytes.length; at += 32_768) text += String.fromCharCode(...bytes.subarray(at, at + 32_768));
-  return { name: file.name, data: btoa(text) };
 }

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { treeList } from "./branches.js";
+import { Casting } from "./casting.js";
 import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { Knowledge } from "./knowledge.js";
@@ -108,11 +109,16 @@ function threadName(question) {
   return `${when} ${oneLine(words, 40).replace("…", "")} ${crypto.getRandomValues(new Uint16Array(1))[0].toString(36)}`.trim();
 }
 
-async function start() {
+async function readRoles() {
   now.about = await api.roles();
   now.roles = now.about.data;
   $("role").replaceChildren(h("option", { value: "" }, "…"), ...now.roles.map((one) =>
     h("option", { value: one.id, disabled: Boolean(one.error) }, one.example ? `${one.name} (${t("example")})` : one.name)));
+  $("role").value = now.role?.id ?? "";
+}
+
+async function start() {
+  await readRoles();
   const role = now.roles.find((one) => one.id === chosen().get("role") && !one.error);
   if (role) await openRole(role, chosen().get("thread"), chosen().get("turn"));
   else welcome();
@@ -137,6 +143,7 @@ function welcome() {
       h("h3", {}, one.name, one.example ? h("small", {}, ` ${t("example")}`) : null),
       h("p", {}, one.error ? t("broken", { message: oneLine(one.error, 200) }) : oneLine(one.profile, 200)),
       one.error ? null : button(t("talk_to"), () => trying(() => openRole(one)), { class: "main", "aria-label": `${t("talk_to")}: ${one.name}` })))),
+    h("p", { class: "search" }, t("cast_instead"), button(t("cast"), () => show("casting"))),
   );
 }
 
@@ -375,9 +382,9 @@ $("open-side").addEventListener("click", () => {
   $("open-side").setAttribute("aria-expanded", String(open));
 });
 
-/* What stands in the middle: the talk, two methods side by side, what the role knows, or what it remembers. */
+/* What stands in the middle: the talk, two methods side by side, what the role knows or remembers, or casting another. */
 
-const BESIDE = [["compare", "both"], ["open-knowledge", "knowledge"], ["open-memory", "memory"]];
+const BESIDE = [["compare", "both"], ["open-knowledge", "knowledge"], ["open-memory", "memory"], ["open-cast", "casting"]];
 
 function show(what, files) {
   document.body.classList.toggle("comparing", what !== "talk");
@@ -392,6 +399,32 @@ function show(what, files) {
   else $("knowledge").replaceChildren();
   if (what === "memory") openMemory();
   else $("memory").replaceChildren();
+  if (what === "casting") openCasting(files);
+  else $("casting").replaceChildren();
+}
+
+function openCasting(files, role) {
+  const roles = now.roles.filter((one) => !one.error);
+  const view = new Casting($("casting"), { roles, role, told, refused: keyWanted, changed: otherFiles, talk });
+  view.open(files);
+  $("casting").querySelector("h2").focus();
+}
+
+// A role has other files than before, or there is another one: so have its methods, and the list of roles.
+const otherFiles = () => quietly(async () => {
+  await readRoles();
+  if (!now.role) return;
+  now.methods = (await api.role(now.role.id)).methods;
+  methodSelect($("method"), now.methods, $("method").value);
+});
+
+function talk(id) {
+  show("talk");
+  trying(async () => {
+    await readRoles();
+    const role = now.roles.find((one) => one.id === id);
+    if (role) await openRole(role);
+  });
 }
 
 function openMemory() {
@@ -424,7 +457,7 @@ function goTo(thread, turn) {
 
 function openKnowledge(files) {
   const method = $("method").value;
-  const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted });
+  const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted, changed: otherFiles, cast: () => (show("casting"), openCasting(null, now.role.id)) });
   view.open(files);
 }
 
@@ -432,13 +465,15 @@ const toggled = (what) => now.role && show($(what).hidden ? what : "talk");
 $("compare").addEventListener("click", () => toggled("both"));
 $("open-knowledge").addEventListener("click", () => toggled("knowledge"));
 $("open-memory").addEventListener("click", () => toggled("memory"));
+$("open-cast").addEventListener("click", () => show($("casting").hidden ? "casting" : "talk"));
 
-// A file that is dropped anywhere is not opened by the browser in the place of the page: the role may learn it.
+/* A file that is dropped anywhere is not opened by the browser in the place of the page: the role may learn it, or
+   somebody be cast from it. */
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
   const files = [...(event.dataTransfer?.files ?? [])];
-  if (files.length && now.role) show("knowledge", files);
+  if (files.length && now.about) show(now.role && $("casting").hidden ? "knowledge" : "casting", files);
 });
 
 document.addEventListener("keydown", (event) => {
@@ -461,6 +496,7 @@ $("language").value = language;
 $("language").addEventListener("change", () => {
   speakIn($("language").value);
   translate(document);
+  if (!now.role && !$("casting").hidden) show("casting");
   if (!now.role) return trying(start);
   methodSelect($("method"), now.methods, $("method").value);
   now.screen.drawn.clear();
