@@ -76,7 +76,7 @@ def serve(
         bool | None,
         typer.Option(
             "--change-roles/--no-change-roles",
-            help="Whether callers may teach roles documents, merge names and write chronicles. Default: only without "
+            help="Whether callers may teach and cast roles, merge names and write chronicles. Default: only without "
             "--keys.",
         ),
     ] = None,

@@ -42,7 +42,7 @@ class Access:
     at_once: int = 512
     """Turns of one caller."""
     changes_roles: bool = True
-    """Whether callers may change what roles know, for everybody who talks to them."""
+    """Whether callers may change what roles know, for everybody who talks to them, and cast new ones."""
 
 
 def keys_in(text: str) -> dict[str, str]:

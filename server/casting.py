@@ -24,7 +24,7 @@ from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library_folder import examples, id_of
 from dramaturg.stores.role import Role
-from dramaturg.stores.texts.draft import FORMS, KINDS, CastDraft, Item, Kind
+from dramaturg.stores.texts.draft import FORMS, KINDS, CardField, CastDraft, Item, Kind
 from dramaturg.stores.texts.form import SourceText
 from dramaturg.stores.texts.reading import read_sent
 from dramaturg.stores.texts.shown import source_of, whole_text
@@ -53,7 +53,7 @@ EDITED: dict[Kind, tuple[str, ...]] = {
     "memories": ("when", "text", "question", "answer"),
     "chronicle": ("subject", "relation", "object"),
 }
-"""By kind, what of a draft a person may write anew; the rest says where it is from."""
+"""By kind, the fields of a draft that a person may edit; the others say where it is from."""
 
 
 class Texts(BaseModel):
@@ -211,7 +211,7 @@ class Casting:
         return await self._shown(await self._role(request), shown_in(request))
 
     async def draft(self, request: Request) -> Response:
-        """A draft, all of it, and what of it may be written anew."""
+        """A whole draft, and the fields of it that may be edited."""
         self.works.require_changes()
         role, kind = await self._role(request), kind_in(request)
         items = await asyncio.to_thread(CastDraft(role.root).items, kind)
@@ -370,13 +370,13 @@ def version_of(items: Sequence[Item]) -> str:
 
 
 def listed(items: Sequence[Item]) -> list[dict[str, Any]]:
-    """Drafts as they are listed; of what is long, the beginning."""
+    """Drafts as they are listed, those of a card with their field; of what is long, the beginning."""
     shown = []
     for number, one in enumerate(items, start=1):
-        text = whole_text(one)
+        text, field = (one.text, one.field) if isinstance(one, CardField) else (whole_text(one), None)
         cut = len(text) > LONGEST_SHOWN
         text = f"{text[: LONGEST_SHOWN - 1]}…" if cut else text
-        shown.append({"number": number, "text": text, "cut": cut, "source": source_of(one)})
+        shown.append({"number": number, "field": field, "text": text, "cut": cut, "source": source_of(one)})
     return shown
 
 

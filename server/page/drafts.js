@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { button, h, oneLine } from "./dom.js";
 import { language, t } from "./texts.js";
+import { badge } from "./views.js";
 import { follow, progress } from "./working.js";
 
 const A_PAGE = 20; // drafts of a kind
@@ -56,6 +57,7 @@ export class Drafts {
   row(kind, draft) {
     const named = { kind: t(`kind_${kind.kind}`), n: draft.number };
     const row = h("li", {},
+      draft.field ? badge(t(`card_${draft.field}`)) : null,
       h("p", { class: "text" }, draft.text),
       draft.source ? h("cite", {}, t("from", { source: oneLine(draft.source, 200) })) : null,
       h("div", { class: "tools" },

@@ -96,7 +96,7 @@ async def test_from_a_file_to_a_talk_without_a_terminal(tmp_path: Path, size: st
         assert "Drafted:" in await page.inner_text("#casting .fine")
         found += await barriers(house, "drafts")
         persona = page.locator("[data-kind=persona]")
-        assert "from the_ferry.md" in await persona.locator("cite").first.inner_text()
+        assert "the_ferry.md" in await persona.locator("cite").first.inner_text()
         await persona.get_by_role("button", name="Edit: Persona 1", exact=True).click()
         await page.get_by_label("Text", exact=True).fill("Mira runs the ferry at Harrow Point.")
         found += await barriers(house, "edited")
