@@ -16,7 +16,7 @@ _FIRST_PERSON = re.compile(
     r"|yo|mi|io|mio|eu|meu|minha|ik|mijn|ja|moje|я|мне|jag|min)\b"
     r"|我|俺|吾|私|僕|나는|나의|나도|내가|내\s|나를|우리|저는|제가"
 )
-_WRITERS = re.compile(r"^[\s#_*]*(\S.{0,40}?)['’]s? (?:journal|diary)\b", re.IGNORECASE | re.MULTILINE)
+_WRITERS = re.compile(r"^[^\S\n]*+[#_* ]*+(\S.{0,40}?)['’]s? (?:journal|diary)\b", re.IGNORECASE | re.MULTILINE)
 _CHAT = re.compile(r"[\s\]),—–-]*(?:[ap]\.?m\.?[\s\]),—–-]*)?[^\s:][^:\n]{0,40}:\s", re.IGNORECASE)
 _EMPHASIS = re.compile(r"^([\s#>-]*)([_*]{1,3})([^_*\n]{1,80})\2")
 _SECONDS = re.compile(r":\d\d:\d\d")

@@ -88,6 +88,13 @@ async def test_who_is_in_texts_and_of_what_form_they_are(tmp_path: Path) -> None
         assert Library(tmp_path / "library").roles() == ["ada"]
 
 
+async def test_a_text_of_many_empty_lines_is_read(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        told = (await http.post("/v1/casting/people", json=sent(("lines.txt", "x" + "\n" * 1_000_000)))).json()
+        assert [one["form"] for one in told["texts"]] == ["prose"]
+        assert told["people"] == []
+
+
 async def test_a_character_is_weighed_cast_and_decided_on(tmp_path: Path, stub: Endpoint) -> None:
     async with house(tmp_path) as http:
         wish = sent(("the_ferry.md", FERRY), character="Mira Castellan")
