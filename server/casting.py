@@ -269,11 +269,12 @@ class Casting:
             draft, work = CastDraft(self.rooms.library.root / role), self.works.under_way.get(role)
             if not (draft.folder.is_dir() or (work and work.what == "cast")):
                 continue
+            about: dict[str, Any] = {"role": role, "work": work is not None}
             try:
-                found.append({"role": role, "name": card().name, "drafts": sum(draft.counts().values())})
+                found.append({**about, "name": card().name, "drafts": sum(draft.counts().values())})
             except RoleError as error:
-                found.append({"role": role, "name": role, "drafts": 0, "error": str(error)})
-        return [one | {"work": bool(self.works.under_way.get(one["role"]))} for one in found]
+                found.append({**about, "name": role, "drafts": 0, "error": str(error)})
+        return found
 
     async def _planned(self, wish: Wish) -> Planned:
         texts = await self.works.read(wish.files, read_text)

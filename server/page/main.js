@@ -386,7 +386,7 @@ $("open-side").addEventListener("click", () => {
 
 const BESIDE = [["compare", "both"], ["open-knowledge", "knowledge"], ["open-memory", "memory"], ["open-cast", "casting"]];
 
-function show(what, files) {
+function show(what, files, role) {
   document.body.classList.toggle("comparing", what !== "talk");
   $("talk").hidden = what !== "talk";
   for (const [button, section] of BESIDE) {
@@ -399,7 +399,7 @@ function show(what, files) {
   else $("knowledge").replaceChildren();
   if (what === "memory") openMemory();
   else $("memory").replaceChildren();
-  if (what === "casting") openCasting(files);
+  if (what === "casting") openCasting(files, role);
   else $("casting").replaceChildren();
 }
 
@@ -457,7 +457,7 @@ function goTo(thread, turn) {
 
 function openKnowledge(files) {
   const method = $("method").value;
-  const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted, changed: otherFiles, cast: () => (show("casting"), openCasting(null, now.role.id)) });
+  const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted, changed: otherFiles, cast: () => show("casting", null, now.role.id) });
   view.open(files);
 }
 
