@@ -263,9 +263,9 @@ def spelled(name: str, texts: Sequence[SourceText], language: Language) -> str:
 
 def show_cost(cost: "CastCost", context: "CastContext", *, as_json: bool) -> None:
     """Print what casting would ask."""
-    questions, characters = cost
+    questions, characters, tokens = cost
     if as_json:
-        print_json({"role": context.role, "questions": questions, "characters": characters})
+        print_json({"role": context.role, "questions": questions, "characters": characters, "tokens": tokens})
         return
     if not questions:
         screen.print("No question to a model.")
@@ -275,8 +275,8 @@ def show_cost(cost: "CastCost", context: "CastContext", *, as_json: bool) -> Non
         table.add_row(WORK[kind], f"{count:,}")
     screen.print(table)
     screen.print(
-        f"{sum(questions.values()):,} questions about {characters:,} characters of the texts, to "
-        f"{model_named(str(context.chat_model))}.",
+        f"{sum(questions.values()):,} questions about {characters:,} characters of the texts, about {tokens:,} tokens, "
+        f"to {model_named(str(context.chat_model))}.",
         soft_wrap=True,
     )
 

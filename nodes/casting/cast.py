@@ -13,12 +13,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, cast
 
+from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Usage, add_usage
+from dramaturg.models.chat import Usage, add_usage, tokens_in
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
 from dramaturg.nodes.casting.asked import Stretch, ask_speakers, stretches_of
@@ -56,6 +57,7 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import plain, sections
+from dramaturg.prompts import load
 from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language, Memory, Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.answers import answer_key
@@ -72,6 +74,13 @@ from dramaturg.stores.texts.draft import (
 )
 from dramaturg.stores.texts.form import Scene, SourceText
 
+PROMPTS: Mapping[str, str] = {
+    "persona": "draft_persona",
+    "memories": "draft_episodes",
+    "chronicle": "draft_chronicle",
+    "speakers": "attribute_quotes",
+}
+"""What is asked about parts of the texts."""
 LISTED = 40
 """People that a state names."""
 GREETING = 300
@@ -356,8 +365,7 @@ class Asking:
     def key(self, chunk: StoredPassage) -> str:
         """What the answer on a part is kept under: whose, what part, in what words it is asked, and of which model."""
         run = self.casting.run
-        prompt = {"persona": "draft_persona", "memories": "draft_episodes", "chronicle": "draft_chronicle"}[self.kind]
-        asked = [text for _, text in run.prompt(prompt).sections]
+        asked = [text for _, text in run.prompt(PROMPTS[self.kind]).sections]
         whose = [self.who.name, *self.who.aliases]
         return answer_key(f"cast {self.kind}", *asked, run.chat.name, [*whose], [*chunk.headings], chunk.text)
 
@@ -635,7 +643,9 @@ class CastCost(NamedTuple):
     questions: dict[str, int]
     """By what is drafted, and `speakers`."""
     characters: int
-    """Of the parts of texts that are sent; prompts come on top."""
+    """Of the parts of texts that are sent."""
+    tokens: int
+    """About how many questions have, prompts included; answers come on top."""
 
 
 def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSettings, language: Language) -> CastCost:
@@ -647,25 +657,25 @@ def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSett
         settings: of the run.
         language: of the texts.
     """
-    if not settings.asks:
-        return CastCost({}, 0)
-    read = [until(one, settings.until) for one in texts]
-    questions, characters = dict[str, int](), 0
-    for text in read:
-        own = settings.first_person or text.form == "diary"
-        chunks = chunks_about(text, who, first_person=own)
+    sent = dict[str, list[str]]()
+    for text in (until(one, settings.until) for one in texts) if settings.asks else ():
+        chunks = chunks_about(text, who, first_person=settings.first_person or text.form == "diary")
         for kind in ("persona", "memories", "chronicle"):
             if kind in settings.drafts and not (kind == "memories" and text.form == "diary"):
-                questions[kind] = questions.get(kind, 0) + len(chunks)
-                characters += sum(len(one.text) for one in chunks)
+                sent.setdefault(kind, []).extend(one.text for one in chunks)
         if text.form == "prose":
             quotes = attributed(text.text, language, narrator=who.name if settings.first_person else "")
             stretches = stretches_with(text, quotes, language, who)
-            questions["speakers"] = questions.get("speakers", 0) + len(stretches)
-            characters += sum(len(one.passage) for one in stretches)
-    if "card" in settings.drafts and "persona" in settings.drafts:
+            sent.setdefault("speakers", []).extend(one.passage for one in stretches)
+    questions = {kind: len(parts) for kind, parts in sent.items() if parts}
+    tokens = sum(
+        tokens_in([HumanMessage(one) for one in parts])
+        + len(parts) * tokens_in([HumanMessage(said) for _, said in load(PROMPTS[kind], language).sections])
+        for kind, parts in sent.items()
+    )
+    if settings.asks and "card" in settings.drafts and questions.get("persona"):
         questions["card"] = 1
-    return CastCost({kind: count for kind, count in questions.items() if count}, characters)
+    return CastCost(questions, sum(len(one) for parts in sent.values() for one in parts), tokens)
 
 
 def about_in(text: SourceText, who: Character) -> list[tuple[int, str]]:
