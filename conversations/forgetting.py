@@ -272,11 +272,14 @@ class Forgetting:
         return value
 
     def _is_in(self, value: Any) -> bool:
-        """Whether something that is forgotten is anywhere in a value; other messages are what they are."""
+        """Whether something that is forgotten is anywhere in a value; other messages are what they are.
+
+        An input that another program has sent may hold a message before anybody has given it an id.
+        """
         if isinstance(value, str):
             return value in self._ids or self.words.are_in(value)
         if isinstance(value, BaseMessage):
-            return value.id in self.messages
+            return value.id in self.messages if value.id else self.words.are_in(value.text)
         if isinstance(value, dict):
             names = (name for name in value if not FORMAL.fullmatch(str(name)))
             return any(map(self._is_in, [*names, *(one for name, one in value.items() if name not in NAMING)]))

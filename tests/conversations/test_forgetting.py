@@ -528,6 +528,13 @@ def test_what_was_said_is_found_in_what_repeats_it(said: str, text: str, found: 
     assert Words([Line(id="h", who="human", text=said)]).are_in(text) == found
 
 
+def test_a_message_that_has_no_id_yet_is_known_by_its_words() -> None:
+    """As in the input of a graph that another program runs: versions of Python differ in when it is given one."""
+    forgetting = Forgetting({}, {"h"}, Words([Line(id="h", who="human", text=SECRET)]))
+    others = [HumanMessage("Good morning, and how is the sea today?"), HumanMessage(SECRET, id="another")]
+    assert forgetting.without([HumanMessage(SECRET), *others]) == others
+
+
 def test_of_what_a_role_has_said_a_longer_part_must_be_there() -> None:
     reply = "I keep the light of the island, as my mother has done before me, every night."
     words = Words([Line(id="a", who="ai", text=reply)])

@@ -154,7 +154,7 @@ def test_what_is_pinned_can_be_installed_on_every_python_that_is_promised() -> N
     refused = {}
     for name in pinned:
         try:
-            wanted = SpecifierSet(distribution(name).metadata["Requires-Python"] or "")
+            wanted = SpecifierSet(str(distribution(name).metadata.json.get("requires_python", "")))
         except PackageNotFoundError:  # of another system
             continue
         if lacking := [one for one in promised if one not in wanted]:
