@@ -301,7 +301,7 @@ async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, 
     drafts = [
         DraftedScene(
             document=text.name[:LONGEST_NAME],
-            scene=f"{scene.title[: LONGEST_NAME - 8] or text.name[: LONGEST_NAME - 8]} {number}",
+            scene=scene_name(scene.title or text.name, number),
             place=scene.place,
             date=scene.when,
             lines=tuple(
@@ -319,6 +319,12 @@ async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, 
         if text.form != "diary"
     ]
     return {"drafted": await casting.put("dialogues", drafts)}
+
+
+def scene_name(title: str, number: int) -> str:
+    """The name of a scene; of one title, the second and those after it are numbered."""
+    name = title[: LONGEST_NAME - 8]
+    return name if number == 1 else f"{name} ({number})"
 
 
 def numbered_scenes(

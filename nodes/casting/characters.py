@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dramaturg.nodes.casting.drafting import Character
 from dramaturg.nodes.casting.people import people_in
-from dramaturg.nodes.dialogues.cast import likely_meant, listed, spelling
+from dramaturg.nodes.dialogues.cast import TITLES, letters_of, likely_meant, listed, spelling
 from dramaturg.nodes.identity.drafting import chunks_of
 from dramaturg.nodes.text.splitter import plain, sections
 from dramaturg.stores.documents.forms import Document, Language
@@ -87,9 +87,15 @@ def the_character(
     wanted = {*map(spelling, (name, *aliases))}
     found = [one for one in people if wanted & {*map(spelling, (one.name, *one.aliases))}]
     words = {*name.split()}
-    able = [] if found else [one for one in people if (own := {*one.name.split()}) < words or words < own]
+    parts = {one.name: {*one.name.split()} for one in people}
+    able = [] if found else [one for one in people if parts[one.name] < words or words < parts[one.name]]
     if len(able) == 1:
         found = able
+    elif found:  # Holmes is Sherlock Holmes, where nobody else has more of a name with it
+        more = [without_titles(one.name) for one in people if one not in found]
+        found += [
+            one for one in people if parts[one.name] < words and not any(parts[one.name] < other for other in more)
+        ]
     named = any(names_in(one.text, Character(name, ()), capitals=one.form == "script") for one in texts)
     if not found and (able or not named):
         where, names = ", ".join(one.name for one in texts), [one.name for one in able or people]
@@ -98,6 +104,11 @@ def the_character(
         raise RoleError(f"Nobody in {where} is called {name!r}; {meant}")
     others = [other for one in found for other in (one.name, *one.aliases)]
     return Character(name, tuple(one for one in dict.fromkeys((*aliases, *others)) if one != name))
+
+
+def without_titles(name: str) -> set[str]:
+    """The words of a name that are no titles."""
+    return {word for word in name.split() if letters_of(word) not in TITLES}
 
 
 def until(text: SourceText, heading: str) -> SourceText:

@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from dramaturg.models.errors import ModelError
+from dramaturg.nodes.casting.characters import Somebody, the_character
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library_folder import Library
@@ -230,3 +231,9 @@ async def test_a_person_decides_in_the_run_and_the_rest_waits_on(role: Role, mod
 async def test_only_the_kinds_that_are_wanted_are_drafted(role: Role, model: Model, kind: str) -> None:
     report = await cast(role, model, drafts=[kind])
     assert {*report["waiting"]} <= {kind}
+
+
+def test_part_of_a_name_is_the_same_person_where_nobody_else_has_more_of_a_name_with_it() -> None:
+    people = [Somebody(name, (), 1, 0, 1) for name in ("Brandt", "Ada Brandt", "Mr. Brandt", "Reed", "Tom Reed")]
+    assert the_character("Ada Brandt", (), people, []).aliases == ("Brandt",)
+    assert the_character("Tom Reed", (), [*people, Somebody("Ann Reed", (), 1, 0, 1)], []).aliases == ()
