@@ -291,6 +291,7 @@ def model_named(model: str) -> str:
 def say_what_is_sent(texts: Sequence[SourceText], cost: "CastCost", context: "CastContext", *, yes: bool) -> None:
     """Say before the first question which parts of the texts leave this machine; on a terminal, ask."""
     if is_embedded(context.chat_model):
+        note("The embedded model misses much and makes things up: read its drafts before you accept them.")
         return
     names = ", ".join(one_line(one.name) for one in texts)
     note(

@@ -455,6 +455,8 @@ def statements_in(answers: Iterable[tuple[SourceText, StoredPassage, Any]], lang
     headings, found = HEADINGS[language], dict[Told, list[Statement]]()
     for text, chunk, answer in answers:
         for kind, begin, end in answer:
+            if chunk.text.startswith("#", chunk.text.rfind("\n", 0, begin) + 1):  # a heading says nothing
+                continue
             statement = Statement(
                 document=text.name[:LONGEST_NAME],
                 heading=headings[kind],

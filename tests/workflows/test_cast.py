@@ -143,6 +143,18 @@ async def test_accepted_drafts_are_the_files_of_the_methods(role: Role, model: M
     assert role.card.greetings == ("Mind the step.",)
 
 
+async def test_a_heading_is_no_statement(role: Role) -> None:
+    def reply(messages: list[BaseMessage]) -> str:
+        told = [{"sentence": number, "kind": "who"} for number in range(1, 17)]
+        return json.dumps({"told": told}) if '"told"' in str(messages[0].content) else "{}"
+
+    CastDraft(role.root).add_texts([read_sent("lamp.md", STORY.replace("## One", "## I. One").encode())])
+    await graph.ainvoke({}, context=cast_by(role, reply, drafts=["persona"]))
+    texts = [one.text for one in CastDraft(role.root).items("persona")]
+    assert any("limped" in one for one in texts)
+    assert not {"One", "## I.", "Two", "The Lamp"} & {*texts}
+
+
 async def test_cast_again_nothing_is_asked_and_nothing_comes_back(role: Role, model: Model) -> None:
     await cast(role, model)
     draft = CastDraft(role.root)
