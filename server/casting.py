@@ -293,7 +293,7 @@ class Casting:
         if not name.isprintable():
             raise ValueError(f"{name[:80]!r} can't be the name of a character: take letters, digits and spaces.")
         library, language = self.rooms.library, language_in(texts)
-        role = self._named(wish.role) if wish.role else self._own(name or WRITER[language])
+        role = self._named(wish.role) if wish.role else self._own(name or WRITER[language], texts)
         there = library.open(role) if wish.role or library.holds(role) else None
         spoken = there.card.language if there else language
         given = {
@@ -315,9 +315,9 @@ class Casting:
             raise RoleError(f"There is no role {name[:80]!r}: /v1/roles lists them.")
         return found
 
-    def _own(self, name: str) -> str:
+    def _own(self, name: str, texts: Sequence[SourceText]) -> str:
         """The id of a character's own role: one that it was cast as before, or a new one."""
-        if before := role_cast_before(name, self.rooms.library):
+        if before := role_cast_before(name, self.rooms.library, texts):
             return before
         try:
             role = id_of(name, "")

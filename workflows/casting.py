@@ -1,12 +1,16 @@
 """What every door to casting does: who is meant, what a model would be asked, and the run, told as it goes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import PurePath
 from typing import Any
 
 from dramaturg.nodes.casting.cast import CastCost, cost_of_cast
 from dramaturg.nodes.casting.characters import everybody, the_character, until
 from dramaturg.nodes.casting.drafting import Character
+from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.stores.documents.forms import Language, RoleCard
+from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import find_role
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.role import Role
@@ -19,16 +23,55 @@ WRITER = {"en": "Me", "zh": "我", "ko": "나"}
 """By language, the name of one who writes in the first person and is not named."""
 
 
-def role_cast_before(name: str, shelf: Library) -> str | None:
-    """The id of a role of this name that was cast from texts; None: there is none. It may block."""
+def role_cast_before(name: str, shelf: Library, texts: Sequence[SourceText]) -> str | None:
+    """The id of a role of this name that was cast from one of these texts; None: no role of it was cast. It may block.
+
+    Raises:
+        RoleError: one was, from other texts: it may be somebody else of the name.
+    """
     found = find_role(name, shelf.root)
-    return found[0] if found and (shelf.root / found[0] / FOLDER).is_dir() else None
+    if not found or spelling(found[1].name) != spelling(name) or not (shelf.root / found[0] / FOLDER).is_dir():
+        return None
+    names = CastDraft(shelf.root / found[0]).names()
+    if {*names} & {one.name for one in texts}:
+        return found[0]
+    raise RoleError(
+        f"{found[1].name} was cast before, from {', '.join(names)}, as {found[0]!r}: name this role to add to it, or "
+        "another id."
+    )
 
 
 def texts_with(texts: Sequence[SourceText], role: Role | None) -> list[SourceText]:
     """These texts, and those that a role was cast from before, which are read again with them. It may block."""
-    new = {one.name for one in texts}
-    return [*texts, *(one for one in (CastDraft(role.root).texts() if role else ()) if one.name not in new)]
+    there = CastDraft(role.root).texts() if role else []
+    new = apart(texts, there)
+    return [*new, *(one for one in there if one.name not in {text.name for text in new})]
+
+
+def apart(texts: Sequence[SourceText], there: Sequence[SourceText]) -> list[SourceText]:
+    """Texts with names of their own: phones call every export the same.
+
+    One takes the place of a text that is there and has its name only if they have a line in common.
+    """
+    known, found = {one.name: one for one in there}, dict[str, SourceText]()
+    for text in texts:
+        for name in _names_like(text.name):
+            if name not in found and (name not in known or _has_grown(known[name], text)):
+                found[name] = text._replace(name=name)
+                break
+    return [*found.values()]
+
+
+def _names_like(name: str) -> Iterator[str]:
+    path = PurePath(name)
+    yield name
+    yield from (f"{path.stem} ({number}){path.suffix}" for number in count(2))
+
+
+def _has_grown(one: SourceText, other: SourceText) -> bool:
+    """Whether two texts are one at two times: they have a line that says something in common."""
+    lines, others = ({*filter(str.strip, text.text.split("\n"))} for text in (one, other))
+    return any(not line.startswith("#") for line in lines & others)
 
 
 def weighed(texts: Sequence[SourceText], role: Role | None, context: CastContext, language: Language) -> CastCost:
@@ -43,23 +86,26 @@ def weighed(texts: Sequence[SourceText], role: Role | None, context: CastContext
     Raises:
         RoleError: nobody in the texts has the name, or no heading ends them as wanted.
     """
-    who = Character(context.character, ())
+    read, who = until(texts, context.until), Character(context.character, ())
     if not context.first_person:
         aliases = role.card.aliases if role else ()
-        who = the_character(context.character, aliases, everybody(texts, language), texts)
-    for one in texts:
-        until(one, context.until)
-    return cost_of_cast(texts, who, context, language)
+        who = the_character(context.character, aliases, everybody(read, language), read)
+    return cost_of_cast(read, who, context.model_copy(update={"until": ""}), language)
 
 
 def put_beside(texts: Sequence[SourceText], context: CastContext, shelf: Library, language: Language) -> Role:
-    """Put texts beside the role that they are cast for, which is made where it is not there. It may block."""
+    """Put texts beside the role that they are cast for, which is made where it is not there. It may block.
+
+    They are put there as far as they are to be read: who adds a text later does not learn the end of these.
+    """
+    read = until(texts, context.until)
     if shelf.holds(context.role):
         role = shelf.role(context.role)
     else:
         sources = tuple(one.name for one in texts)
         role = shelf.create(context.role, RoleCard(name=context.character, language=language, sources=sources))
-    CastDraft(role.root).add_texts(texts)
+    draft = CastDraft(role.root)
+    draft.add_texts(apart(read, draft.texts()))
     return role
 
 
@@ -67,14 +113,14 @@ async def casted(context: CastContext, asked: Callable[[str, int, int], None], *
     """Draft the files of a role from the texts beside it.
 
     Args:
-        context: of the run.
+        context: of the run; its texts are cut already.
         asked: is told of which kind a question was answered, how many of these are, and how many there are.
         again: whether to ask again what was answered before.
 
     Returns:
         The report; see `CastReport`.
     """
-    report = None
+    report, context = None, context.model_copy(update={"until": ""})
     stream = graph.astream({"again": again}, context=context, stream_mode=["custom", "values"], version="v2")
     async for part in stream:
         event: Any = part["data"]

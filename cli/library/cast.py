@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 import typer
 from rich.table import Column, Table
 
-from dramaturg.cli.library.cast_drafts import decide, go_through, show_drafts
+from dramaturg.cli.library.cast_drafts import choices, decide, go_through, show_drafts
 from dramaturg.cli.options import (
     JsonOption,
     LibraryOption,
@@ -92,19 +92,20 @@ def cast_(
     if not files:
         decide_or_show(shelf.open(waiting_role(shelf, role, who)), wish, take or drop, library, as_json=as_json)
         return
+    choices(take or "all")  # refused before anything is asked
     if wish and wish != "accept":
         raise ValueError(f"--{wish} is about drafts that wait: name their role by --role ID, without files.")
-    texts = [read_in(path) for path in files]
+    from dramaturg.workflows.cast import CastContext
+    from dramaturg.workflows.casting import DEADLINE, WRITER, apart, texts_with, weighed
+
+    texts = apart([read_in(path) for path in files], ())
     spoken = cast("Language", language or language_of("\n".join(one.text[:20_000] for one in texts)))
     if not (who or as_who):
         show_people(texts, spoken, files, as_json=as_json)
         return
-    from dramaturg.workflows.cast import CastContext
-    from dramaturg.workflows.casting import DEADLINE, WRITER, texts_with, weighed
-
     name = spelled(who, texts, spoken) if who else WRITER[spoken]
     context = CastContext(
-        role=check_id(role) if role else role_of(shelf, name, files),
+        role=check_id(role) if role else role_of(shelf, name, files, texts),
         library=str(library_path(library)),
         chat_model=model,
         character=name,
@@ -122,8 +123,12 @@ def cast_(
         show_cost(cost, context, as_json=as_json)
         return
     if context.asks:
-        say_what_is_sent(read, cost, context, yes=yes or as_json)
-    then = command_line("cast", *map(str, files), *(("--who", who) if who else ("--as", as_who)), library=library)
+        say_what_is_sent(read, cost, context, yes=yes)
+    given = {"--who": who, "--as": as_who, "--until": until, "--only": ",".join(only or ()), "--language": language}
+    given |= {"--role": context.role, "--model": "" if model == "auto" else model, "--accept": take}
+    options = [word for name, value in given.items() if value for word in (name, value)]
+    options += ["--without-model"] * without_model
+    then = command_line("cast", *map(str, files), *options, library=library)
     stopping.promise(f"The drafts and answers so far are kept: `{then}` goes on.")
     report = cast_from(texts, context, shelf, spoken, again=again)
     opened = shelf.role(context.role)
@@ -202,11 +207,11 @@ def waiting_role(shelf: Library, role: str, who: str) -> str:
     raise ValueError(f"Name a file to cast from, or the role whose drafts are meant: {which}")
 
 
-def role_of(shelf: Library, name: str, files: Sequence[Path]) -> str:
+def role_of(shelf: Library, name: str, files: Sequence[Path], texts: Sequence[SourceText]) -> str:
     """The id of a role for a character: of one of this name that was cast before, or a new one."""
     from dramaturg.workflows.casting import role_cast_before
 
-    if before := role_cast_before(name, shelf):
+    if before := role_cast_before(name, shelf, texts):
         return before
     role = id_of(name, files[0].stem)
     if shelf.holds(role):

@@ -4,12 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import click
 import typer
+from pydantic import ValidationError
 from rich.table import Column
 
 from dramaturg.cli.library.chronicle import chosen_numbers
 from dramaturg.cli.options import command_line
-from dramaturg.cli.output import errors, excerpt, one_line, print_json, screen, table_of
+from dramaturg.cli.output import errors, excerpt, note, one_line, print_json, screen, table_of
+from dramaturg.stores.documents.reading import explain
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library_folder import written
 from dramaturg.stores.role import Role
@@ -54,7 +57,7 @@ def show_drafts(role: Role, library: str | None, *, as_json: bool) -> None:
 def decide(role: Role, wish: str, said: str, library: str | None, *, as_json: bool) -> None:
     """Take drafts over or refuse them, by kinds and numbers."""
     draft = CastDraft(role.root)
-    chosen = chosen_drafts(draft, said)
+    chosen = chosen_drafts(draft, said, keep_profile=wish == "accept")
     if wish == "accept":
         counts = draft.accept(chosen)
     else:
@@ -85,19 +88,15 @@ def propose(role: Role, library: str | None) -> None:
         screen.print(f"Talk: {first}{others}", soft_wrap=True)
 
 
-def chosen_drafts(draft: CastDraft, said: str) -> dict[Kind, list[Any]]:
-    """The drafts that somebody names: all, kinds, or a kind with numbers.
+def choices(said: str) -> list[tuple[Kind, str]]:
+    """The kinds that somebody names, each with the numbers, or none for all of it.
 
     Raises:
-        ValueError: a kind or a number is none.
-        RoleError: nothing waits of a kind.
+        ValueError: one is no kind.
     """
     if said.strip().lower() == "all":
-        found = {kind: draft.items(kind) for kind in KINDS}
-        if not any(found.values()):
-            raise RoleError(f"No drafts of {draft.role.name!r} wait.")
-        return {kind: items for kind, items in found.items() if items}
-    chosen = dict[Kind, list[Any]]()
+        return [(kind, "") for kind in KINDS]
+    found = list[tuple[Kind, str]]()
     # "memories:1,3-5,card": a number goes on with the kind before it.
     for part in re.split(r",(?=\s*[a-z])", said.lower()):
         match = CHOICE.fullmatch(part.strip())
@@ -106,12 +105,38 @@ def chosen_drafts(draft: CastDraft, said: str) -> dict[Kind, list[Any]]:
             raise ValueError(
                 f"{part.strip()!r} is no draft: name kinds ({', '.join(KINDS)}), as memories:1,3-5, or all."
             )
-        items = draft.items(kind)
-        if not items:
+        found.append((kind, match["numbers"] or ""))
+    return found
+
+
+def chosen_drafts(draft: CastDraft, said: str, *, keep_profile: bool = False) -> dict[Kind, list[Any]]:
+    """The drafts that somebody names: all, kinds, or a kind with numbers; each once.
+
+    Args:
+        draft: of the role.
+        said: what is named.
+        keep_profile: whether a profile is left out that would take another one's place, unless its number is named.
+
+    Raises:
+        ValueError: a kind or a number is none.
+        RoleError: nothing waits of a kind.
+    """
+    chosen, everything = dict[Kind, set[int]](), said.strip().lower() == "all"
+    items = {kind: draft.items(kind) for kind in KINDS}
+    for kind, numbers in choices(said):
+        if not items[kind] and not everything:
             raise RoleError(f"No drafts of {kind} wait for {draft.role.name!r}.")
-        numbers = chosen_numbers(match["numbers"] or "all", len(items), "draft")
-        chosen.setdefault(kind, []).extend(items[number - 1] for number in numbers)
-    return chosen
+        named = chosen_numbers(numbers or "all", len(items[kind]), "draft") if items[kind] else []
+        if kind == "card" and not numbers and keep_profile:
+            profiles = [number for number in named if items[kind][number - 1].field == "profile"]
+            left = profiles if Role(draft.role).card.profile.strip() else profiles[1:]
+            if left:
+                note(f"The profile stays as it is: --accept card:{left[0]} takes the drafted one over.")
+            named = [number for number in named if number not in left]
+        chosen.setdefault(kind, set()).update(named)
+    if not any(items.values()):
+        raise RoleError(f"No drafts of {draft.role.name!r} wait.")
+    return {kind: [items[kind][number - 1] for number in sorted(of)] for kind, of in chosen.items() if of}
 
 
 def go_through(role: Role, library: str | None) -> None:
@@ -132,6 +157,9 @@ def go_through(role: Role, library: str | None) -> None:
                 break
             if answer == "e":
                 edited = changed(one, kind)
+                if edited is None:
+                    screen.print("It waits as it was.", style="dim")
+                    continue
                 draft.replace(kind, one, edited)
                 draft.accept({kind: [edited]})
             elif answer == "y":
@@ -149,13 +177,18 @@ def asked() -> str:
     return said
 
 
-def changed(one: Item, kind: Kind) -> Item:
-    """A draft as a person wants it, written in their editor."""
-    import click
-
-    text = one.model_dump_json(indent=2, exclude_none=True)
-    after = click.edit(text, extension=".json")
-    return FORMS[kind].model_validate_json(after) if after else one
+def changed(one: Item, kind: Kind) -> Item | None:
+    """A draft as a person wants it, written in their editor; None: they have saved nothing that is a draft."""
+    text: str | None = one.model_dump_json(indent=2, exclude_none=True)
+    while text is not None:
+        text = click.edit(text, extension=".json")
+        try:
+            return None if text is None else FORMS[kind].model_validate_json(text)
+        except ValidationError as error:
+            errors.print(f"That is no draft: {explain(error, FORMS[kind])}.", markup=False)
+            if not typer.confirm("Edit it again?", default=True, err=True):
+                break
+    return None
 
 
 def rows(items: Sequence[Any]) -> list[Mapping[str, Any]]:

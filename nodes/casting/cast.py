@@ -216,7 +216,7 @@ async def open_cast(runtime: Runtime[Any]) -> Casting:
             f"{run.role.id!r} has no texts to be cast from: give some by `dramaturg cast FILE … --who NAME`."
         )
     heading = run.settings.until
-    return Casting(run, draft, await asyncio.to_thread(lambda: tuple(until(one, heading) for one in texts)))
+    return Casting(run, draft, await asyncio.to_thread(lambda: tuple(until(texts, heading))))
 
 
 async def find_character(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -666,7 +666,7 @@ def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSett
         language: of the texts.
     """
     sent = dict[str, list[str]]()
-    for text in (until(one, settings.until) for one in texts) if settings.asks else ():
+    for text in until(texts, settings.until) if settings.asks else ():
         chunks = chunks_about(text, who, first_person=settings.first_person or text.form == "diary")
         for kind in ("persona", "memories", "chronicle"):
             if kind in settings.drafts and not (kind == "memories" and text.form == "diary"):

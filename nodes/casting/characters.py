@@ -18,6 +18,8 @@ from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.texts.form import Scene, SourceText
 
 LETTERS = re.compile(r"\w")
+WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+"""Letters beside which another word may stand: of Korean a particle."""
 
 
 class Somebody(NamedTuple):
@@ -111,19 +113,28 @@ def without_titles(name: str) -> set[str]:
     return {word for word in name.split() if letters_of(word) not in TITLES}
 
 
-def until(text: SourceText, heading: str) -> SourceText:
-    """Return a text up to the first heading that has some words in it, whatever their case; all where none has.
+def until(texts: Iterable[SourceText], heading: str) -> list[SourceText]:
+    """Return texts, each up to the first heading that has some words in it, whatever their case.
+
+    A text without such a heading is read whole: of several texts one may have it.
 
     Raises:
-        RoleError: no heading has them.
+        RoleError: none has it.
     """
-    wanted = spelling(heading)
-    if not wanted:
-        return text
+    given, wanted = list(texts), spelling(heading)
+    found = [_cut(one, wanted) if wanted else one for one in given]
+    if wanted and all(one is None for one in found):
+        names = ", ".join(one.name for one in given)
+        raise RoleError(f"No heading of {names} has {heading!r} in it: name one that is there.")
+    return [cut or whole for cut, whole in zip(found, given, strict=True)]
+
+
+def _cut(text: SourceText, wanted: str) -> SourceText | None:
+    """A text up to the heading with some words; None: it has no such heading."""
     lines = plain(text.text)
     begin = next((one.title for one in sections(lines)[1:] if wanted in spelling(one.headings[-1])), None)
     if begin is None:
-        raise RoleError(f"No heading of {text.name} has {heading!r} in it: name one that it has.")
+        return None
     cut = next((at for at, scene in enumerate(text.scenes) if wanted in spelling(scene.title)), len(text.scenes))
     return text._replace(text=text.text[:begin].rstrip() + "\n", scenes=text.scenes[:cut])
 
@@ -143,8 +154,16 @@ def names_pattern(who: Character, *, capitals: bool = False) -> re.Pattern[str]:
     """What finds any of the names of a character in a text; see `names_in`."""
     names = {who.name, *who.aliases}
     names |= {one.upper() for one in names} if capitals else set()
-    forms = [rf"\b{re.escape(one)}\b" if one.isascii() else re.escape(one) for one in sorted(names, key=len)[::-1]]
-    return re.compile("|".join(forms))
+    return re.compile("|".join(map(_as_words, sorted(filter(None, names), key=len, reverse=True))) or r"(?!)")
+
+
+def _as_words(name: str) -> str:
+    """What finds a name, and not the beginning of a longer one, where its script has spaces between words."""
+    before, after = (
+        "" if not one.isalnum() or WITHOUT_SPACES.match(one) else bound
+        for one, bound in ((name[0], r"(?<!\w)"), (name[-1], r"(?!\w)"))
+    )
+    return f"{before}{re.escape(name)}{after}"
 
 
 def chunks_about(text: SourceText, who: Character, *, first_person: bool) -> list[StoredPassage]:

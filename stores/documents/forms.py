@@ -302,6 +302,15 @@ def with_card(text: str, kept: Mapping[str, JsonValue]) -> str:
     return f"{before.rstrip()}\n{comment}{_dumped('card', kept)}" if kept else before
 
 
+def with_values(text: str, values: Mapping[str, str | tuple[str, ...]]) -> str:
+    """Return a `role.yaml` with other values of some keys, and everything else as its author wrote it."""
+    for name, value in values.items():
+        block, new = re.compile(rf"^{name}:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL), _dumped(name, value)
+        there = block.search(text)
+        text = f"{text[: there.start()]}{new}{text[there.end() :]}" if there else f"{text.rstrip()}\n{new}".lstrip()
+    return text
+
+
 def document(data: bytes, path: Path, role: Path) -> Document:
     """Return the document that these bytes are, or would be at this path."""
     return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))

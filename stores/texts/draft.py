@@ -14,15 +14,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
 from dramaturg.stores.changes import change_documents
 from dramaturg.stores.documents.chronicle import triple_key, with_triples
 from dramaturg.stores.documents.forms import (
     CARD,
     CHRONICLE,
+    LONGEST_NAME,
     MEMORIES,
     DialogueLine,
     Memory,
@@ -33,8 +34,9 @@ from dramaturg.stores.documents.forms import (
     card_text,
     parse_card,
     parse_chronicle,
+    with_values,
 )
-from dramaturg.stores.documents.reading import parse_lines, read_lines
+from dramaturg.stores.documents.reading import parse_lines, read_lines, read_text
 from dramaturg.stores.documents.sources import finish_begun_change
 from dramaturg.stores.errors import RoleError, StaleDraft
 from dramaturg.stores.files import append_bytes, canonical, read_if_there, remove_file, sha256, sweep, write_bytes
@@ -61,6 +63,12 @@ class CardField(_Drafted):
     field: Literal["profile", "aliases", "greetings"]
     text: Text = Field(min_length=1)
     source: str = ""
+
+    @model_validator(mode="after")
+    def _names_are_short(self) -> Self:
+        if self.field == "aliases" and len(self.text) > LONGEST_NAME:
+            raise ValueError(f"an alias has at most {LONGEST_NAME} characters")
+        return self
 
 
 class Statement(_Drafted):
@@ -106,8 +114,8 @@ FORMS: Mapping[Kind, type[Item]] = {
 def item_keys(kind: Kind, items: Iterable[Item]) -> list[list[str]]:
     """What tells each draft from others of its kind: what it says, whatever its source.
 
-    A scene has a key a line, which counts how often the line was said before in its text: of a chat that has grown, or
-    a scene that was changed, only what is new is drafted again.
+    A scene has a key for each line of what is said, which counts how often that was said before in its text: of a chat
+    that has grown, or a scene that was changed, only what is new is drafted again.
     """
     seen = Counter[str]()
     found = []
@@ -118,7 +126,7 @@ def item_keys(kind: Kind, items: Iterable[Item]) -> list[list[str]]:
             case Statement():
                 said = [[item.document, item.text]]
             case DraftedScene():
-                said = [[item.document, line.speaker, line.text] for line in item.lines]
+                said = [[item.document, line.speaker, part] for line in item.lines for part in line.text.split("\n")]
             case Triple():
                 said = [[*triple_key(item)]]
             case Memory():
@@ -224,8 +232,7 @@ class CastDraft:
                     fresh = [key not in known for key in keys]
                     known.update(keys)
                     if isinstance(one, DraftedScene) and any(fresh):
-                        lines = [line for line, is_new in zip(one.lines, fresh, strict=True) if is_new]
-                        new.setdefault(kind, []).append(one.model_copy(update={"lines": tuple(lines)}))
+                        new.setdefault(kind, []).append(one.model_copy(update={"lines": fresh_lines(one, fresh)}))
                     elif any(fresh):
                         new.setdefault(kind, []).append(one)
             if new:
@@ -275,8 +282,8 @@ class CastDraft:
         """The files that drafts of a kind become a part of, what they hold then, and how much is new in each."""
         match kind:
             case "card":
-                card = with_fields(parse_card(self._bytes(CARD), self.role), items)
-                yield CARD, card_text(card).encode(), len(items)
+                data = self._bytes(CARD)
+                yield CARD, changed_card(data, with_fields(parse_card(data, self.role), items), self.role), len(items)
             case "persona":
                 for name, of in by_file(items):
                     path = f"persona/{name}"
@@ -346,6 +353,27 @@ def file_of(document: str) -> str:
         with suppress(RoleError):
             return document_name(name)
     return document_name(f"text {short}")
+
+
+def fresh_lines(scene: DraftedScene, fresh: Iterable[bool]) -> tuple[DraftedLine, ...]:
+    """What of a scene is new: of each line the parts that are, in which one goes on after another message."""
+    left, found = iter(fresh), list[DraftedLine]()
+    for line in scene.lines:
+        if parts := [part for part in line.text.split("\n") if next(left)]:
+            found.append(line.model_copy(update={"text": "\n".join(parts)}))
+    return tuple(found)
+
+
+def changed_card(data: bytes, wanted: RoleCard, role: Path) -> bytes:
+    """The bytes of a `role.yaml` that says what is wanted, with what its author wrote beside it where that can stay."""
+    before = parse_card(data, role)
+    fields = {name: getattr(wanted, name) for name in ("profile", "aliases", "greetings")}
+    changed = {name: value for name, value in fields.items() if value != getattr(before, name)}
+    made = with_values(read_text(data, role / CARD, role), changed).encode()
+    with suppress(RoleError):
+        if parse_card(made, role) == wanted:
+            return made
+    return card_text(wanted).encode()
 
 
 def with_fields(card: RoleCard, fields: Iterable[CardField]) -> RoleCard:

@@ -83,9 +83,10 @@ def test_before_the_first_question_it_says_what_is_sent_and_where(told: Path, ru
 def test_what_is_said_to_be_sent_has_the_texts_of_before_in_it(told: Path, run: Command, stub: Endpoint) -> None:
     run("cast", "the_ferry.md", "--who", "Mira Castellan", "--without-model")
     alone = run("cast", "mira_castellan.html", "--who", "Mira Castellan", "--role", "other", "--dry-run", "--json")[1]
-    _, out, err = run("cast", "mira_castellan.html", "--who", "Mira Castellan", "--dry-run", "--json")
+    more = ("cast", "mira_castellan.html", "--who", "Mira Castellan", "--role", "mira-castellan")
+    _, out, err = run(*more, "--dry-run", "--json")
     assert json.loads(out)["characters"] > json.loads(alone)["characters"]
-    _, _, err = run("cast", "mira_castellan.html", "--who", "Mira Castellan")
+    _, _, err = run(*more)
     assert "characters of mira_castellan.html, the_ferry.md are sent to" in err
 
 
@@ -167,3 +168,93 @@ def test_import_names_the_command_that_reads_a_chat(told: Path, run: Command) ->
     code, _, err = run("import", "wa.txt")
     assert code == 2
     assert "dramaturg cast FILE" in err
+
+
+def chat(*lines: str) -> str:
+    return "".join(f"0{day}/03/24, 19:0{day} - {line}\n" for day, line in enumerate(lines, start=1))
+
+
+def test_two_exports_of_one_name_are_two_texts_and_one_that_has_grown_is_one(
+    told: Path, run: Command, tmp_path: Path
+) -> None:
+    for folder, lines in (("a", ("Mia: I am on the boat.", "Tom: Good.")), ("b", ("Mia: I lost my hat.", "Ann: Oh."))):
+        (told / folder).mkdir()
+        (told / folder / "_chat.txt").write_text(chat(*lines), encoding="utf-8")
+    run("cast", "a/_chat.txt", "b/_chat.txt", "--who", "Mia", "--without-model")
+    draft = CastDraft(Library(tmp_path).role("mia").root)
+    said = {line.text for scene in draft.items("dialogues") for line in scene.lines}
+    assert {"I am on the boat.", "I lost my hat."} <= said
+    grown = chat("Mia: I lost my hat.", "Ann: Oh.", "Mia: It was found.")
+    (told / "b" / "_chat.txt").write_text(grown, encoding="utf-8")
+    run("cast", "a/_chat.txt", "b/_chat.txt", "--who", "Mia", "--without-model")
+    assert draft.names() == ["_chat (2).txt", "_chat.txt"]
+    assert [line.text for scene in draft.items("dialogues") for line in scene.lines].count("I lost my hat.") == 1
+
+
+def test_somebody_else_of_the_name_is_not_added_to_unasked(told: Path, run: Command) -> None:
+    run("cast", "mira_diary.md", "--as", "me", "--without-model")
+    (told / "other.md").write_text("## 3 May 1924\n\nI sold my horse.\n\n## 4 May 1924\n\nI bought it back.\n", "utf-8")
+    code, _, err = run("cast", "other.md", "--as", "me", "--without-model")
+    assert code == 2
+    assert "was cast before, from mira_diary.md" in err
+    assert run("cast", "other.md", "--as", "me", "--without-model", "--role", "me")[0] == 0
+
+
+def test_whoever_comes_only_later_is_not_there_and_no_role_is_left_behind(
+    told: Path, run: Command, tmp_path: Path
+) -> None:
+    code, _, err = run("cast", "the_ferry.md", "--who", "Tobias", "--until", "II. Pip", "--without-model")
+    assert code == 2
+    assert "Nobody in the_ferry.md is called 'Tobias'" in err
+    assert Library(tmp_path).roles() == ["ada"]
+
+
+def test_what_comes_after_the_heading_stays_unread_also_where_a_text_is_added_later(
+    told: Path, run: Command, tmp_path: Path
+) -> None:
+    run(
+        "cast",
+        "the_ferry.md",
+        "mira_castellan.html",
+        "--who",
+        "Mira Castellan",
+        "--until",
+        "II. Pip",
+        "--without-model",
+    )
+    (told / "note.md").write_text("# Note\n\nMira Castellan likes soup.\n", encoding="utf-8")
+    run("cast", "note.md", "--who", "Mira Castellan", "--role", "mira-castellan", "--without-model")
+    texts = [one.text for one in CastDraft(Library(tmp_path).role("mira-castellan").root).items("persona")]
+    assert any("soup" in one for one in texts)
+    assert not any("net loft" in one for one in texts)
+
+
+def test_a_draft_that_is_named_twice_is_accepted_once(told: Path, run: Command, tmp_path: Path) -> None:
+    run("cast", "the_ferry.md", "--who", "Mira Castellan", "--without-model")
+    run("cast", "--accept", "persona:1,persona:1-2")
+    (document,) = Library(tmp_path).role("mira-castellan").documents()
+    assert document.text.count("(I. The Last Crossing, line") == 2
+
+
+def test_a_profile_of_ones_own_and_remarks_stay_unless_the_draft_is_named(
+    told: Path, run: Command, tmp_path: Path
+) -> None:
+    run("cast", "the_ferry.md", "--who", "Mira Castellan", "--without-model")
+    path = tmp_path / "mira-castellan" / "role.yaml"
+    path.write_text(path.read_text("utf-8").replace("profile: ''", "# my remark\nprofile: My own words."), "utf-8")
+    _, _, err = run("cast", "--accept", "all")
+    role = Library(tmp_path).role("mira-castellan")
+    assert role.card.profile == "My own words."
+    assert "# my remark" in path.read_text("utf-8")
+    assert "Mira" in role.card.aliases
+    assert "--accept card:2 takes the drafted one over" in err
+    run("cast", "--role", "mira-castellan", "--accept", "card:1")  # it waits alone now
+    assert role.card.profile.startswith("Mira Castellan was a broad")
+
+
+def test_accept_is_checked_before_anything_is_asked(told: Path, run: Command, stub: Endpoint, tmp_path: Path) -> None:
+    code, _, err = run("cast", "the_ferry.md", "--who", "Mira Castellan", "--accept", "songs")
+    assert code == 2
+    assert "'songs' is no draft" in err
+    assert not stub.asked
+    assert Library(tmp_path).roles() == ["ada"]

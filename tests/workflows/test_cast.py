@@ -13,7 +13,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from dramaturg.models.errors import ModelError
-from dramaturg.nodes.casting.characters import Somebody, the_character
+from dramaturg.nodes.casting.characters import Somebody, names_in, the_character
+from dramaturg.nodes.casting.drafting import Character
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library_folder import Library
@@ -249,3 +250,19 @@ def test_part_of_a_name_is_the_same_person_where_nobody_else_has_more_of_a_name_
     people = [Somebody(name, (), 1, 0, 1) for name in ("Brandt", "Ada Brandt", "Mr. Brandt", "Reed", "Tom Reed")]
     assert the_character("Ada Brandt", (), people, []).aliases == ("Brandt",)
     assert the_character("Tom Reed", (), [*people, Somebody("Ann Reed", (), 1, 0, 1)], []).aliases == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "there"),
+    [
+        ("José", "Joséphine was tall.", False),
+        ("José", "José was tall.", True),
+        ("Анна", "Аннабель пела.", False),
+        ("C++", "C++ is a cat.", True),
+        ("黛玉", "黛玉笑道", True),
+        ("한미래", "한미래는 웃었다.", True),
+        ("Silver", "silverware", False),
+    ],
+)
+def test_a_name_is_found_as_a_whole_word_where_there_are_words(name: str, text: str, there: bool) -> None:
+    assert names_in(text, Character(name, ())) == there

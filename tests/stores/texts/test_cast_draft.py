@@ -134,3 +134,9 @@ def test_drafts_are_no_part_of_what_methods_read(role: Role, draft: CastDraft) -
     assert (role.documents(), role.memories(), role.dialogues()) == ([], [], [])
     lines = (role.root / "cast.draft" / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[0])["lines"][0]["text"] == "Yes."
+
+
+def test_of_a_line_that_goes_on_only_what_is_new_is_drafted(draft: CastDraft) -> None:
+    draft.put({"dialogues": [scene("How are you?")]})
+    draft.put({"dialogues": [scene("How are you?\nStill there?")]})
+    assert [line.text for line in draft.items("dialogues")[1].lines] == ["Still there?"]
