@@ -65,6 +65,8 @@ class Work:
                 yield ": working\n\n"
             await asyncio.wait({self.task}, timeout=LOOKS)
             since += LOOKS
+        if self.told != said:  # how far it came between the last two looks
+            yield event({"object": "progress", **self.told})
         try:
             yield event({"object": "done", **self.task.result()})
         except Exception as error:  # noqa: BLE001 (a stream that has begun can only say it)
