@@ -18,6 +18,8 @@ from langgraph.types import Command, Overwrite, StateSnapshot
 from lone_nodes import trouble
 
 from dramaturg.stores.documents.merges import PLAN
+from dramaturg.stores.texts.draft import CastDraft
+from dramaturg.stores.texts.reading import read_sent
 from dramaturg.workflows.ensemble import PARTS
 
 from identity_roles import finding, found, weighed
@@ -108,6 +110,7 @@ RUNS: Mapping[str, tuple[Played, ...]] = {
     "role_gpt": (Played(), Played(SHORT)),
     "profile": (Played(), Played(SHORT)),
     "vanilla": (Played(), Played(SHORT)),
+    "cast": (Played({"asks": False, "review": True}),),
 }
 
 
@@ -129,6 +132,9 @@ class Run(NamedTuple):
 def begun(name: str, played: Played, library: Path) -> Run:
     """A graph that is about to run."""
     builder = resolve_name(SERVED[name]["path"]).builder
+    if name == "cast":
+        story = '# The lamp\n\n"It burns," said Ada Quill.\n\n"So it does," said Tom.\n'
+        CastDraft(library / "ada").add_texts([read_sent("lamp.md", story.encode())])
     if name == "riverbend":
         context = builder.context_schema(**world_settings("", townspeople(**played.parts), **played.settings))
     else:
@@ -178,12 +184,14 @@ def plain(run: Run, wrote: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def require_end(output: Mapping[str, Any]) -> None:
-    """A run has ended with a reply, an index, a plan, or a log."""
+    """A run has ended with a reply, an index, a plan, drafts, or a log."""
     if "messages" in output:
         assert output["messages"][-1].type == "ai"
         assert output["messages"][-1].text
     elif "index" in output:
         assert output["version"] or output["index"]["plan"]
+    elif "cast" in output:
+        assert output["cast"]["waiting"]["dialogues"]
     else:
         assert output["log"][-1]["kind"] == "cost"
 
