@@ -252,9 +252,9 @@ def test_the_costs_of_steps_are_what_the_log_says_in_the_end(played: MeasuredRun
 
 def test_how_much_talks_repeat_is_measured_hour_by_hour_and_asks_nobody(played: MeasuredRun) -> None:
     again = [(one.step, one.value, one.missing) for one in repetition_readings(played)]
-    assert again == [(1, 0.5, 0), (2, 0.5, 0)]  # "I am Alice." and "I am Dorothy.", twice each
+    assert again == [(1, 2 / 3, 0), (2, 2 / 3, 0)]  # "I am Alice." and "I am Dorothy.", twice each, but for the first
     (curve,) = all_curves([played], [], {})["repetition"].values()
-    assert [(one.step, one.mean, one.n) for one in curve] == [(1, 0.5, 1), (2, 0.5, 1)]
+    assert [(one.step, one.mean, one.n) for one in curve] == [(1, 2 / 3, 1), (2, 2 / 3, 1)]
 
 
 def test_a_run_in_which_nobody_talks_has_no_repetition(played: MeasuredRun) -> None:
