@@ -184,10 +184,14 @@ def test_two_exports_of_one_name_are_two_texts_and_one_that_has_grown_is_one(
     draft = CastDraft(Library(tmp_path).role("mia").root)
     said = {line.text for scene in draft.items("dialogues") for line in scene.lines}
     assert {"I am on the boat.", "I lost my hat."} <= said
+    (told / "c").mkdir()
+    (told / "c" / "_chat.txt").write_text(chat("Mia: I am home.", "Tom: At last."), encoding="utf-8")
+    run("cast", "c/_chat.txt", "--who", "Mia", "--role", "mia", "--without-model")
+    assert draft.names() == ["_chat (2).txt", "_chat (3).txt", "_chat.txt"]
     grown = chat("Mia: I lost my hat.", "Ann: Oh.", "Mia: It was found.")
     (told / "b" / "_chat.txt").write_text(grown, encoding="utf-8")
     run("cast", "a/_chat.txt", "b/_chat.txt", "--who", "Mia", "--without-model")
-    assert draft.names() == ["_chat (2).txt", "_chat.txt"]
+    assert draft.names() == ["_chat (2).txt", "_chat (3).txt", "_chat.txt"]
     assert [line.text for scene in draft.items("dialogues") for line in scene.lines].count("I lost my hat.") == 1
 
 

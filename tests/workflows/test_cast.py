@@ -246,6 +246,14 @@ async def test_only_the_kinds_that_are_wanted_are_drafted(role: Role, model: Mod
     assert {*report["waiting"]} <= {kind}
 
 
+async def test_scenes_in_which_others_alone_speak_are_not_drafted(role: Role, model: Model) -> None:
+    away = '\n## Four\n\n"Nobody hears us here," said Tom Reed.\n\n"Nobody," said Jory Penn.\n'
+    await cast(role, model, STORY + away, asks=False)
+    said = [line.text for one in CastDraft(role.root).items("dialogues") for line in one.lines]
+    assert "The boat is late," in said
+    assert "Nobody hears us here," not in said
+
+
 def test_part_of_a_name_is_the_same_person_where_nobody_else_has_more_of_a_name_with_it() -> None:
     people = [Somebody(name, (), 1, 0, 1) for name in ("Brandt", "Ada Brandt", "Mr. Brandt", "Reed", "Tom Reed")]
     assert the_character("Ada Brandt", (), people, []).aliases == ("Brandt",)
@@ -266,3 +274,34 @@ def test_part_of_a_name_is_the_same_person_where_nobody_else_has_more_of_a_name_
 )
 def test_a_name_is_found_as_a_whole_word_where_there_are_words(name: str, text: str, there: bool) -> None:
     assert names_in(text, Character(name, ())) == there
+
+
+async def test_asked_again_everything_is_asked_and_nothing_comes_back(role: Role, model: Model) -> None:
+    await cast(role, model)
+    first = Counter(model.asked)
+    await graph.ainvoke({"again": True}, context=cast_by(role, model))
+    assert model.asked == first + first
+    assert CastDraft(role.root).put({}) == {}
+
+
+async def test_messages_of_a_chat_are_no_memories(role: Role, model: Model) -> None:
+    chat = "01/03/24, 19:02 - Ada Brandt: The boat is late.\n01/03/24, 19:03 - Tom: It is.\n"
+    CastDraft(role.root).add_texts([read_sent("wa.txt", chat.encode())])
+    found = (await graph.ainvoke({}, context=cast_by(role, model, asks=False)))["cast"]
+    assert "dialogues" in found["waiting"]
+    assert "memories" not in found["waiting"]
+
+
+async def test_speakers_that_were_told_are_not_asked_for_again(role: Role, model: Model) -> None:
+    asked = list[str]()
+
+    def reply(messages: list[BaseMessage]) -> str:
+        asked.append(str(messages[0].content))
+        return '{"speakers": [{"quote": 1, "speaker": 1}]}'
+
+    story = '# The Lamp\n\n"It burns," said Ada.\n\nThe wind blew for a long time.\n\n"Who put it out?"\n'
+    CastDraft(role.root).add_texts([read_sent("lamp.md", story.encode())])
+    for _ in range(2):
+        report = (await graph.ainvoke({}, context=cast_by(role, reply, drafts=["dialogues"])))["cast"]
+        assert report["unattributed"] == 0
+    assert len(asked) == 1
