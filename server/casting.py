@@ -21,7 +21,6 @@ from dramaturg.server.work import MOST_FILES, SentFile, Works
 from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library_folder import examples, id_of
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import FORMS, KINDS, CardField, CastDraft, Item, Kind
@@ -33,6 +32,7 @@ from dramaturg.workflows.casting import (
     DEADLINE,
     WRITER,
     casted,
+    language_in,
     put_beside,
     role_cast_before,
     texts_with,
@@ -45,7 +45,6 @@ PEOPLE = 40
 LONGEST_SHOWN = 1_200  # characters of a draft in a list
 MOST_NUMBERS = 10_000
 MOST_FAILED = 20
-LANGUAGE_IN = 20_000  # characters of each text by which its language is told
 EDITED: dict[Kind, tuple[str, ...]] = {
     "card": ("text",),
     "persona": ("heading", "text"),
@@ -344,8 +343,7 @@ class Casting:
             for kind, found in items.items()
             if found
         ]
-        work = self.works.under_way.get(role.id)
-        about = {"role": role.id, "name": role.card.name, "work": work.told if work else None}
+        about = {"role": role.id, "name": role.card.name, "work": self.works.told(role.id)}
         return JSONResponse({"object": "drafts", **about, **more, "kinds": kinds})
 
 
@@ -358,11 +356,6 @@ def read_text(name: str, data: bytes) -> SourceText:
     if Path(name).name != name or "\\" in name or not name.isprintable() or not name.strip(" ."):
         raise RoleError(f"{name[:80]!r} can't be the name of a text: send a file's name without its folders.")
     return read_sent(name, data)
-
-
-def language_in(texts: Sequence[SourceText]) -> Language:
-    """The language of texts."""
-    return language_of("\n".join(one.text[:LANGUAGE_IN] for one in texts))
 
 
 def version_of(items: Sequence[Item]) -> str:

@@ -81,7 +81,6 @@ class Knowledge:
         """A role's documents, whether they can be changed here, what can be taken back, and what is under way."""
         taught = await self._taught(request, request.query_params.get("method", ""))
         documents, found = await asyncio.to_thread(lambda: (_documents(taught.role), taught.versions()))
-        work = self.works.under_way.get(taught.role.id)
         return JSONResponse(
             {
                 "object": "knowledge",
@@ -94,7 +93,7 @@ class Knowledge:
                 "most_files": MOST_FILES,
                 "kinds": sorted({*learning.TEXTS, *PACKED} - {""}),
                 "versions": [_shown(one) for one in found],
-                "work": work.told if work else None,
+                "work": self.works.told(taught.role.id),
             }
         )
 
@@ -151,8 +150,7 @@ class Knowledge:
         """The plan of which names of a role would become one, and what the model said of each two."""
         role = (await self._taught(request, MERGING)).role
         digest, merges, beside = await asyncio.to_thread(_plan, role)
-        work = self.works.under_way.get(role.id)
-        about = {"role": role.id, "changes": self.works.access.changes_roles, "work": work.told if work else None}
+        about = {"role": role.id, "changes": self.works.access.changes_roles, "work": self.works.told(role.id)}
         return JSONResponse({"object": "merges", **about, "plan": digest, "merges": merges, **beside})
 
     async def merge(self, request: Request) -> Response:

@@ -124,6 +124,11 @@ class Works:
         if role in self.under_way:
             raise RoleBusy(f"{role!r} is being changed already: wait until that is done.")
 
+    def told(self, role: str) -> dict[str, Any] | None:
+        """What is under way of a role, and how far it is; None: nothing."""
+        work = self.under_way.get(role)
+        return work.told if work else None
+
     def begun(self, role: str, what: str, doing: Callable[[Show], Awaitable[dict[str, Any]]]) -> Response:
         """Begin to change a role; the answer tells how far it is, and the work goes on where nobody listens."""
         self.require_free(role)

@@ -11,6 +11,7 @@ from dramaturg.nodes.casting.drafting import Character
 from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.stores.documents.forms import Language, RoleCard
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library import find_role
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.role import Role
@@ -18,9 +19,15 @@ from dramaturg.stores.texts.draft import FOLDER, CastDraft
 from dramaturg.stores.texts.form import SourceText
 from dramaturg.workflows.cast import CastContext, graph
 
+LANGUAGE_IN = 20_000  # characters of each text by which its language is told
 DEADLINE = 600  # seconds for one question, re-asks included, as where facts are extracted
 WRITER = {"en": "Me", "zh": "我", "ko": "나"}
 """By language, the name of one who writes in the first person and is not named."""
+
+
+def language_in(texts: Sequence[SourceText]) -> Language:
+    """The language of texts."""
+    return language_of("\n".join(one.text[:LANGUAGE_IN] for one in texts))
 
 
 def role_cast_before(name: str, shelf: Library, texts: Sequence[SourceText]) -> str | None:
@@ -90,10 +97,10 @@ def weighed(texts: Sequence[SourceText], role: Role | None, context: CastContext
     if not context.first_person:
         aliases = role.card.aliases if role else ()
         who = the_character(context.character, aliases, everybody(read, language), read)
-    return cost_of_cast(read, who, context.model_copy(update={"until": ""}), language)
+    return cost_of_cast(read, who, context, language)
 
 
-def put_beside(texts: Sequence[SourceText], context: CastContext, shelf: Library, language: Language) -> Role:
+def put_beside(texts: Sequence[SourceText], context: CastContext, shelf: Library, language: Language) -> None:
     """Put texts beside the role that they are cast for, which is made where it is not there. It may block.
 
     They are put there as far as they are to be read: who adds a text later does not learn the end of these.
@@ -106,7 +113,6 @@ def put_beside(texts: Sequence[SourceText], context: CastContext, shelf: Library
         role = shelf.create(context.role, RoleCard(name=context.character, language=language, sources=sources))
     draft = CastDraft(role.root)
     draft.add_texts(apart(read, draft.texts()))
-    return role
 
 
 async def casted(context: CastContext, asked: Callable[[str, int, int], None], *, again: bool = False) -> Any:

@@ -25,7 +25,6 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.models.clients import address_of, is_embedded, name_of
 from dramaturg.stores.documents.forms import Language
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library import find_role
 from dramaturg.stores.library_folder import Library, check_id, id_of
 from dramaturg.stores.role import Role
@@ -96,10 +95,10 @@ def cast_(
     if wish and wish != "accept":
         raise ValueError(f"--{wish} is about drafts that wait: name their role by --role ID, without files.")
     from dramaturg.workflows.cast import CastContext
-    from dramaturg.workflows.casting import DEADLINE, WRITER, apart, texts_with, weighed
+    from dramaturg.workflows.casting import DEADLINE, WRITER, apart, language_in, texts_with, weighed
 
     texts = apart([read_in(path) for path in files], ())
-    spoken = cast("Language", language or language_of("\n".join(one.text[:20_000] for one in texts)))
+    spoken = cast("Language", language or language_in(texts))
     if not (who or as_who):
         show_people(texts, spoken, files, as_json=as_json)
         return

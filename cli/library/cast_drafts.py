@@ -49,7 +49,7 @@ def show_drafts(role: Role, library: str | None, *, as_json: bool) -> None:
     base = command_line("cast", "--role", role.id, library=library)
     screen.print(
         f"Decide: {base} --accept all, or --accept persona,memories:1,3-5, or --refuse …, or --review. "
-        f"The drafts can be edited, too: {role.root / 'cast.draft'}",
+        f"The drafts can be edited, too: {draft.folder}",
         soft_wrap=True,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from rich.table import Column, Table
 
+from dramaturg.cli.library.cast_drafts import rows
 from dramaturg.cli.library.chronicle import KnownChronicle, chosen_numbers
 from dramaturg.cli.output import excerpt, note, one_line, print_json, screen, table_of
 from dramaturg.cli.progress import waiting
@@ -100,11 +101,3 @@ def table(title: str, memories: Sequence[Memory]) -> Table:
         cells = (one_line(row.get(name, "")) for name in ("when", "importance"))
         shown.add_row(str(row["number"]), *cells, excerpt(row["text"]), one_line(row.get("source", "")))
     return shown
-
-
-def rows(memories: Sequence[Memory]) -> list[dict[str, object]]:
-    """Memories for a program."""
-    return [
-        {"number": number, **one.model_dump(mode="json", exclude_none=True, exclude_defaults=True)}
-        for number, one in enumerate(memories, start=1)
-    ]

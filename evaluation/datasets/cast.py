@@ -13,15 +13,13 @@ from typing import Literal, NamedTuple
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetTurn
 from dramaturg.stores.documents.forms import CARD, LONGEST_NAME, LONGEST_TEXT, MEMORIES, RoleCard, card_text
 from dramaturg.stores.errors import RoleError, did_you_mean
+from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.names import normal_name
 
 PROFILE = 500
 """Letters of a card's profile, which every prompt begins with: the first sentences that a dataset says of a role."""
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
-_HAN, _HANGUL = re.compile(r"[\u3400-\u9fff]"), re.compile(r"[\uac00-\ud7a3]")
-MOSTLY = 0.2
-"""The share of its letters by which a text is Chinese or Korean: few other texts quote so much of them."""
 
 
 class Scene(NamedTuple):
@@ -173,14 +171,6 @@ def free_id(form: str, name: str, taken: Container[str]) -> str:
     """Return the id of a role of a dataset; where two names would have one, the second has a digest of its own too."""
     own = role_id(form, name)
     return f"{own[:55]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}" if own in taken else own
-
-
-def language_of(text: str) -> str:
-    """Tell the language of a text by its script: Korean, Chinese, else English."""
-    letters = sum(map(str.isalpha, text)) or 1
-    if len(_HANGUL.findall(text)) > MOSTLY * letters:
-        return "ko"
-    return "zh" if len(_HAN.findall(text)) > MOSTLY * letters else "en"
 
 
 def first_sentences(text: str, most: int = PROFILE) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dramaturg.evaluation.datasets import charactereval
-from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, file_stem, free_id, language_of
+from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, file_stem, free_id
 from dramaturg.evaluation.datasets.catalogue import known
 from dramaturg.evaluation.datasets.coser import NARRATOR, Book, Plot, heard, is_coser
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion, DatasetTurn
@@ -15,6 +15,7 @@ from dramaturg.evaluation.datasets.novels import cast_novels, questions_of
 from dramaturg.evaluation.datasets.plain import is_rolebench, read_rolebench
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.names import normal_name
 
 HELD_BACK = 5

@@ -26,7 +26,8 @@ from dramaturg.nodes.casting.asked import Stretch, ask_speakers, cost_of, stretc
 from dramaturg.nodes.casting.attribution import Attribution
 from dramaturg.nodes.casting.people import People, read_prose
 from dramaturg.nodes.casting.quotes import Quote
-from dramaturg.nodes.casting.words import NARRATOR, Language
+from dramaturg.nodes.casting.words import NARRATOR
+from dramaturg.stores.documents.forms import Language
 
 LANGUAGE: Language = "en"
 """Of the corpus."""

@@ -16,8 +16,8 @@ from dramaturg.models.questions import extract
 from dramaturg.nodes.asking import Announce, Answers, answer_all
 from dramaturg.nodes.casting.people import Person
 from dramaturg.nodes.casting.quotes import Paragraph, Quote, one_line, paragraphs_in
-from dramaturg.nodes.casting.words import Language
 from dramaturg.prompts import load
+from dramaturg.stores.documents.forms import Language
 from dramaturg.stores.index.answers import answer_key
 
 TOGETHER = 8
@@ -71,8 +71,6 @@ class AskedSpeakers(NamedTuple):
     """Of how many it has told the speaker."""
     failed: list[str]
     """Why a question has no usable answer, one an entry: its quotations stay without a speaker."""
-    dropped: list[str]
-    """What was left out of the answers."""
 
 
 class SpeakersCost(NamedTuple):
@@ -141,7 +139,7 @@ async def ask_speakers(
         ModelError: the model cannot be reached or refuses every question.
     """
     told = dict[int, str]()
-    failed, dropped = list[str](), list[str]()
+    failed = list[str]()
     keys = {one: answer_key("cast speakers", chat.name, language, [*one.people], one.passage) for one in stretches}
 
     def take(stretch: Stretch, said: JsonValue) -> None:
@@ -155,7 +153,6 @@ async def ask_speakers(
         except UNANSWERED as error:
             failed.append(str(error))
             return {}
-        dropped.extend(answer.dropped)
         said: JsonValue = [[one.quote, one.speaker] for one in answer.speakers if one.speaker]
         take(stretch, said)
         return {keys[stretch]: said}
@@ -169,7 +166,7 @@ async def ask_speakers(
         if key in known:
             take(one, known[key])
     found = list(_with(quotes, told))
-    return AskedSpeakers(found, sum(len(one.quotes) for one in stretches), len(told), failed, dropped)
+    return AskedSpeakers(found, sum(len(one.quotes) for one in stretches), len(told), failed)
 
 
 def _with(quotes: Sequence[Quote], told: Mapping[int, str]) -> Iterator[Quote]:

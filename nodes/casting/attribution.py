@@ -26,7 +26,8 @@ from dramaturg.nodes.casting.people import (
     usual_words,
 )
 from dramaturg.nodes.casting.quotes import Quote
-from dramaturg.nodes.casting.words import ANYBODY_EN, BEFORE_OBJECT_EN, NARRATOR, Gender, Language
+from dramaturg.nodes.casting.words import ANYBODY_EN, BEFORE_OBJECT_EN, NARRATOR, Gender
+from dramaturg.stores.documents.forms import Language
 
 BACK = 8
 """Paragraphs in which whoever a pronoun means was named, or speaks."""

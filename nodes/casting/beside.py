@@ -21,8 +21,8 @@ from dramaturg.nodes.casting.words import (
     TITLES_EN,
     TO_ZH,
     WEAK_EN,
-    Language,
 )
+from dramaturg.stores.documents.forms import Language
 
 NEAR = 400
 """Characters on either side of a quotation that are looked at."""

@@ -1,8 +1,8 @@
 """The nodes of casting: who it is, who says what, and drafts of the files of all five methods; see `workflows.cast`.
 
-The texts lie in the role's `cast.draft/`, where the command line puts them, and drafts come to lie there too: a state
-holds none of either. Answers are kept as they come, so a run that is killed goes on where it was, and a text that was
-changed is asked about only where it is new.
+The texts lie in the role's `cast.draft/`, where every door to casting puts them, and drafts come to lie there too: a
+state holds none of either. Answers are kept as they come, so a run that is killed goes on where it was, and a text that
+was changed is asked about only where it is new.
 """
 
 import asyncio
@@ -63,6 +63,7 @@ from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.answers import answer_key
 from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.texts.draft import (
+    FOLDER,
     KINDS,
     CardField,
     CastDraft,
@@ -660,13 +661,13 @@ def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSett
     """Count what casting would ask; it blocks.
 
     Args:
-        texts: as they were read.
+        texts: as far as they are read.
         who: the character.
         settings: of the run.
         language: of the texts.
     """
     sent = dict[str, list[str]]()
-    for text in until(texts, settings.until) if settings.asks else ():
+    for text in texts if settings.asks else ():
         chunks = chunks_about(text, who, first_person=settings.first_person or text.form == "diary")
         for kind in ("persona", "memories", "chronicle"):
             if kind in settings.drafts and not (kind == "memories" and text.form == "diary"):
@@ -730,7 +731,7 @@ def review_outcome(state: CastState) -> Literal["review", "done"]:
 async def review_drafts(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Wait for a person, and take over or refuse the kinds that are named; the others go on waiting."""
     casting = await open_cast(runtime)
-    answer = interrupt({"drafts": state["cast"]["waiting"], "folder": f"{casting.run.role.id}/cast.draft"})
+    answer = interrupt({"drafts": state["cast"]["waiting"], "folder": f"{casting.run.role.id}/{FOLDER}"})
     given = answer if isinstance(answer, Mapping) else {"accept": answer}
     accepted, refused = (kinds_named(given.get(wish)) for wish in ("accept", "refuse"))
     items = await asyncio.to_thread(lambda: {kind: casting.draft.items(kind) for kind in accepted})

@@ -25,8 +25,8 @@ from dramaturg.nodes.casting.words import (
     SURNAMES_ZH,
     TITLES_EN,
     Gender,
-    Language,
 )
+from dramaturg.stores.documents.forms import Language
 
 SENTENCE_ON = re.compile(r"(?:[a-z,;]|,[’'”\"]) $")
 WORD = re.compile(r"[^\W\d_][\w’'-]*")

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-Language = Literal["en", "zh", "ko"]
 Gender = Literal["f", "m", ""]
 
 

@@ -39,7 +39,7 @@ from dramaturg.stores.documents.forms import (
 from dramaturg.stores.documents.reading import parse_lines, read_lines, read_text
 from dramaturg.stores.documents.sources import finish_begun_change
 from dramaturg.stores.errors import RoleError, StaleDraft
-from dramaturg.stores.files import append_bytes, canonical, read_if_there, remove_file, sha256, sweep, write_bytes
+from dramaturg.stores.files import append_bytes, canonical, read_if_there, sha256, sweep, write_bytes
 from dramaturg.stores.learning import document_name
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.texts.form import Scene, SourceText
@@ -181,11 +181,6 @@ class CastDraft:
                     write_bytes(
                         self._text_path(name), _SOURCE.dump_json(one._replace(scenes=tuple(scenes))), within=self.role
                     )
-
-    def drop_text(self, name: str) -> None:
-        """Take a text away; what was drafted of it stays."""
-        with role_lock(self.role):
-            remove_file(self._text_path(name), within=self.role)
 
     def answers(self) -> dict[str, JsonValue]:
         """Return the answers of a model so far, by the keys that they are kept under."""

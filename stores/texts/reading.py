@@ -15,8 +15,6 @@ from dramaturg.stores.texts.form import SourceText, Unreadable, chat_text
 from dramaturg.stores.texts.messengers.table import MESSENGERS, messenger_of
 from dramaturg.stores.texts.scripts import looks_like_script, read_script
 
-LOOKED_AT = 20_000
-"""Characters by which the format of a text is told."""
 PAGES = (".html", ".htm")
 """Names of pages, of which some are chats."""
 PACKED_CHAT = 10_000
@@ -41,7 +39,7 @@ def read_sent(name: str, data: bytes) -> SourceText:
     missing = list[str]()
     try:
         if data.startswith(b"PK\x03\x04") and (chat := _chat_in(data)) is not None:
-            return _with_name(read_sent(*chat), name)
+            return read_sent(*chat)._replace(name=name)
         suffix = Path(name).suffix.lower()
         if suffix in PACKED and not (suffix in PAGES and messenger_of(decoded(data)[0])):
             markdown, missing = as_markdown(data, name)
@@ -58,8 +56,7 @@ def read_sent(name: str, data: bytes) -> SourceText:
 
 
 def _by_form(name: str, text: str) -> SourceText:
-    sample = text[:LOOKED_AT]
-    if messenger := messenger_of(sample):
+    if messenger := messenger_of(text):
         return chat_text(name, MESSENGERS[messenger].read(text))
     if looks_like_script(name, text):
         return _in_small_letters(read_script(name, text))
@@ -86,10 +83,6 @@ def _chat_in(data: bytes) -> tuple[str, bytes] | None:
     if chat.flag_bits & 1:
         raise Unreadable("is protected by a password: unpack it")
     return chat.filename, archive.read(chat)
-
-
-def _with_name(text: SourceText, name: str) -> SourceText:
-    return text._replace(name=name)
 
 
 def _in_small_letters(script: SourceText) -> SourceText:
