@@ -126,7 +126,8 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf build/typecheck build/lib && $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/typecheck .
-	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg
+	cp -r studies build/typecheck/
+	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg -p studies
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate/prose.py
 
@@ -152,7 +153,7 @@ peers: $(VENV)/.dev
 # the cache: a run that was stopped goes on.
 studies: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(BIN)/dramaturg studies --library build/no_library --out docs/research/studies.md
+	$(BIN)/python -m studies --library build/no_library --out docs/research/studies.md
 
 # What is written from the code, which tests compare; then the site, into build/site. A dead link is an error.
 docs: $(VENV)/.dev
