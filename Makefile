@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio clients test test-crash test-slow test-long test-sample test-replicas test-js lint bench peers studies docs clean
+.PHONY: demo chat studio clients test test-crash test-slow test-long test-sample test-replicas test-js test-inspect lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -92,6 +92,14 @@ test-js: $(VENV)/.dev
 # them. Needs npm and Chromium (apt-get install nodejs npm chromium), and 0.6 GB for SillyTavern, 2.9 GB for Open WebUI.
 CLIENTS := build/clients
 clients: $(CLIENTS)/.sillytavern $(CLIENTS)/.open-webui $(CLIENTS)/.card-readers
+
+# Inspect asks for other versions than constraints.txt has, so it is tried in an environment of its own.
+test-inspect: $(VENV)/.demo
+	$(PYTHON) -m venv build/inspect
+	build/inspect/bin/python -m pip install --quiet torch==2.13.0
+	build/inspect/bin/python -m pip install --quiet --editable ".[evaluate,inspect]" pytest pytest-asyncio pytest-randomly \
+		pytest-socket pytest-timeout
+	$(if $(MEMORY),TMPDIR=$(MEMORY) )build/inspect/bin/python -m pytest --noconftest tests/evaluation/inspect
 
 # What drives Chromium, and what looks for barriers; tests/server/test_page.py needs no more.
 $(CLIENTS)/.playwright:
