@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dramaturg.models.clients import address_of, is_embedded, name_of
-from dramaturg.nodes.casting.cast import CastCost
 from dramaturg.nodes.casting.characters import everybody
+from dramaturg.nodes.casting.cost import CastCost
 from dramaturg.server.rooms import Rooms
 from dramaturg.server.work import MOST_FILES, SentFile, Works
 from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language

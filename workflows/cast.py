@@ -14,6 +14,7 @@ from dramaturg.nodes.casting.cast import (
     draft_memories,
     draft_persona,
     find_character,
+    read_parts,
     report_cast,
     review_drafts,
     review_outcome,
@@ -32,6 +33,7 @@ def build() -> Workflow[CastState, CastContext, CastInput, CastOutput]:
     builder.prepares = True
     builder.add_node(find_character)
     builder.add_node(attribute_lines)
+    builder.add_node(read_parts)
     builder.add_node(draft_dialogues)
     builder.add_node(draft_persona)
     builder.add_node(draft_memories)
@@ -41,8 +43,9 @@ def build() -> Workflow[CastState, CastContext, CastInput, CastOutput]:
     builder.add_node(review_drafts)
     builder.add_edge(START, "find_character")
     builder.add_edge("find_character", "attribute_lines")
+    builder.add_edge("attribute_lines", "read_parts")
     for draft in ("draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle"):
-        builder.add_edge("attribute_lines", draft)
+        builder.add_edge("read_parts", draft)
     builder.add_edge(["draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle"], "draft_card")
     builder.add_edge("draft_card", "report_cast")
     builder.add_conditional_edges("report_cast", review_outcome, {"review": "review_drafts", "done": END})

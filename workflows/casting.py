@@ -5,9 +5,8 @@ from itertools import count
 from pathlib import PurePath
 from typing import Any
 
-from dramaturg.nodes.casting.cast import CastCost, cost_of_cast
-from dramaturg.nodes.casting.characters import everybody, the_character, until
-from dramaturg.nodes.casting.drafting import Character
+from dramaturg.nodes.casting.characters import Character, everybody, the_character, until
+from dramaturg.nodes.casting.cost import CastCost, cost_of_cast
 from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.stores.documents.forms import Language, RoleCard
 from dramaturg.stores.errors import RoleError

@@ -33,17 +33,14 @@ from dramaturg.stores.texts.form import SourceText
 from dramaturg.stores.texts.reading import read_source
 
 if TYPE_CHECKING:
-    from dramaturg.nodes.casting.cast import CastCost
+    from dramaturg.nodes.casting.cost import CastCost
     from dramaturg.workflows.cast import CastContext
 
 PEOPLE = 20
 """Rows of who is in a text."""
 WORK = {
     "speakers": "Who says it",
-    "persona": "Persona",
-    "memories": "Memories",
-    "chronicle": "Chronicle",
-    "dialogues": "Dialogues",
+    "drafts": "What it tells",
     "card": "Profile",
 }
 """What is asked, by the `what` of its events."""

@@ -36,7 +36,7 @@ def model(stub: Endpoint) -> Iterator[None]:
         rules = str(messages[0].content)
         kind = next((one for one in ("told", "episodes", "triples", "quotes", "profile") if f'{{"{one}"' in rules), "")
         if kind == "told":
-            return '{"told": [{"sentence": 1, "kind": "who"}]}'
+            return '{"told": [{"sentence": 1, "kind": "who"}], "episodes": [], "triples": []}'
         return json.dumps({kind: "She runs a ferry." if kind == "profile" else []})
 
     old, stub.model = stub.model, ScriptedChatModel(reply=reply)
@@ -62,7 +62,7 @@ def test_a_dry_run_counts_the_questions_and_changes_nothing(
     code, out, _ = run("cast", "the_ferry.md", "--who", "Mira Castellan", "--dry-run", "--json")
     assert code == 0
     questions = json.loads(out)["questions"]
-    assert questions["persona"] == questions["memories"] == questions["chronicle"] > 0
+    assert questions["drafts"] == questions["card"] == 1
     assert not stub.asked
     assert Library(tmp_path).roles() == ["ada"]
     run("cast", "the_ferry.md", "--who", "Mira Castellan", "--yes")

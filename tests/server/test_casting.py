@@ -43,11 +43,11 @@ def events(text: str) -> list[dict[str, Any]]:
 
 
 def tells(messages: list[Any]) -> str:
-    """The model finds that the second sentence of each part tells who she is, and nothing else."""
+    """The model finds that the first sentence of each part tells who she is, and nothing else."""
     rules = str(messages[0].content)
     kind = next((one for one in ("told", "episodes", "triples", "quotes", "profile") if f'{{"{one}"' in rules), "")
     if kind == "told":
-        return '{"told": [{"sentence": 2, "kind": "who"}]}'
+        return '{"told": [{"sentence": 1, "kind": "who"}], "episodes": [], "triples": []}'
     return json.dumps({kind: "She runs a ferry." if kind == "profile" else []})
 
 
@@ -102,7 +102,7 @@ async def test_a_character_is_weighed_cast_and_decided_on(tmp_path: Path, stub: 
         assert (cost["role"], cost["new"], cost["embedded"]) == ("mira-castellan", True, False)
         assert cost["address"] == stub.variables()["OPENAI_BASE_URL"]
         assert cost["model"] == "stub"
-        assert cost["characters"] > 0 < cost["questions"]["persona"]
+        assert cost["characters"] > 0 < cost["questions"]["drafts"]
         assert not stub.asked
         assert Library(tmp_path / "library").roles() == ["ada"]
         told = events((await http.post("/v1/casting", json=wish)).text)

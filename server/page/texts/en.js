@@ -211,6 +211,7 @@ export default {
   kind_memories: "Memories",
   kind_chronicle: "Chronicle",
   kind_speakers: "Who speaks",
+  kind_drafts: "Drafts",
   kind_count: "{kind}: {n}",
   means_card: "Other names, who it is in short, and how it begins a talk.",
   means_persona: "What the texts tell of the character; AMADEUS and RoleRAG look things up in it.",

@@ -211,6 +211,7 @@ export default {
   kind_memories: "기억",
   kind_chronicle: "연대기",
   kind_speakers: "말하는 사람",
+  kind_drafts: "초안",
   kind_count: "{kind}: {n}",
   means_card: "다른 이름, 짧은 소개, 첫인사.",
   means_persona: "글이 이 인물에 대해 말하는 것. AMADEUS와 RoleRAG가 찾아봅니다.",

@@ -211,6 +211,7 @@ export default {
   kind_memories: "回忆",
   kind_chronicle: "年表",
   kind_speakers: "说话的人",
+  kind_drafts: "草稿",
   kind_count: "{kind}：{n}",
   means_card: "别名、简短介绍和开场白。",
   means_persona: "文本对此人的叙述；AMADEUS 和 RoleRAG 从中查找。",
