@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.texts.draft import CastDraft
@@ -78,6 +79,24 @@ def test_before_the_first_question_it_says_what_is_sent_and_where(told: Path, ru
     _, _, err = run("cast", "the_ferry.md", "--who", "Pip", "--without-model")
     assert "sent" not in err
     assert not stub.asked
+
+
+def test_on_a_terminal_nothing_is_sent_before_somebody_says_yes(
+    told: Path, run: Command, stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+
+    def no(text: str, **_: Any) -> None:
+        asked.append(text)
+        raise SystemExit(1)
+
+    monkeypatch.setattr("typer.confirm", no)
+    monkeypatch.setattr("dramaturg.cli.library.cast.errors", Console(stderr=True, force_terminal=True))
+    assert run("cast", "the_ferry.md", "--who", "Mira Castellan")[0] == 1
+    assert (asked, stub.asked, Library(tmp_path).roles()) == (["Go on?"], [], ["ada"])
+    for unasked in ("--yes", "--without-model"):
+        assert run("cast", "the_ferry.md", "--who", "Mira Castellan", unasked)[0] == 0
+    assert len(asked) == 1
 
 
 def test_what_is_said_to_be_sent_has_the_texts_of_before_in_it(told: Path, run: Command, stub: Endpoint) -> None:

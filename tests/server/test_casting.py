@@ -335,7 +335,7 @@ async def test_a_cast_goes_on_where_nobody_listens_and_is_seen_where_the_role_is
         stub.latency = 0.2
         async with http.stream("POST", "/v1/casting", json=sent(("wa.txt", CHAT), character="Mira")) as response:
             async for line in response.aiter_lines():
-                if "progress" in line:
+                if '"drafts"' in line:  # by then the role is there
                     break
         known = (await http.get("/v1/roles/mira/knowledge")).json()
         assert known["work"] is None or known["work"]["what"] == "cast"

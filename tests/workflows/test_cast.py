@@ -12,7 +12,6 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from dramaturg.models.errors import ModelError
 from dramaturg.nodes.casting.characters import Character, Somebody, names_in, the_character
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
