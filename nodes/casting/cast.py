@@ -191,9 +191,9 @@ class Casting(NamedTuple):
         """Keep answers of a model."""
         await asyncio.to_thread(self.draft.keep_answers, answers)
 
-    async def put(self, kind: Kind, items: Sequence[Item]) -> dict[str, int]:
-        """Have drafts wait; return how many are new."""
-        new = await asyncio.to_thread(self.draft.put, {kind: items})
+    async def put(self, kind: Kind, items: Sequence[Item], speaker: str = "") -> dict[str, int]:
+        """Have drafts wait, scenes with something new of a speaker; return how many are new."""
+        new = await asyncio.to_thread(self.draft.put, {kind: items}, speaker)
         return {kind: new.get(kind, 0)}
 
 
@@ -292,7 +292,8 @@ async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, 
     casting = await open_cast(runtime)
     if not casting.wants("dialogues"):
         return {}
-    scenes = scenes_with(with_writer(casting.texts, character_of(state)), character_of(state))
+    who = character_of(state)
+    scenes = scenes_with(with_writer(casting.texts, who), who)
     drafts = [
         DraftedScene(
             document=text.name[:LONGEST_NAME],
@@ -313,7 +314,7 @@ async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, 
         for number, (text, scene) in numbered_scenes(scenes)
         if text.form != "diary"
     ]
-    return {"drafted": await casting.put("dialogues", drafts)}
+    return {"drafted": await casting.put("dialogues", drafts, who.name)}
 
 
 def scene_name(title: str, number: int) -> str:

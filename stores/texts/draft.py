@@ -218,17 +218,26 @@ class CastDraft:
         found: dict[Kind, int] = {kind: len(self.items(kind)) for kind in KINDS}
         return {kind: number for kind, number in found.items() if number}
 
-    def put(self, drafts: Mapping[Kind, Sequence[Item]]) -> dict[Kind, int]:
-        """Have drafts wait below those that do, but for what was drafted before; return how many are new."""
+    def put(self, drafts: Mapping[Kind, Sequence[Item]], speaker: str = "") -> dict[Kind, int]:
+        """Have drafts wait below those that do, but for what was drafted before; return how many are new.
+
+        Args:
+            drafts: by their kinds.
+            speaker: who speaks in each scene; where the lines that are new are all of others, they wait for the next
+                one of theirs. Empty: a scene is one whoever speaks.
+        """
         with role_lock(self.role):
             known, new = self._keys(), dict[Kind, list[Item]]()
             for kind, items in drafts.items():
                 for one, keys in zip(items, item_keys(kind, items), strict=True):
                     fresh = [key not in known for key in keys]
+                    if isinstance(one, DraftedScene):
+                        lines = fresh_lines(one, fresh)
+                        if not any(line.speaker == (speaker or line.speaker) for line in lines):
+                            continue
+                        one = one.model_copy(update={"lines": lines})  # noqa: PLW2901
                     known.update(keys)
-                    if isinstance(one, DraftedScene) and any(fresh):
-                        new.setdefault(kind, []).append(one.model_copy(update={"lines": fresh_lines(one, fresh)}))
-                    elif any(fresh):
+                    if any(fresh):
                         new.setdefault(kind, []).append(one)
             if new:
                 files = {self._name(kind): _lines([*self._items(kind), *items]) for kind, items in new.items()}

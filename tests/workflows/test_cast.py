@@ -322,6 +322,20 @@ async def test_messages_of_a_chat_are_no_memories(role: Role, model: Model) -> N
     assert "memories" not in found["waiting"]
 
 
+async def test_what_others_alone_have_said_since_waits_for_the_characters_next_line(role: Role, model: Model) -> None:
+    draft, chat = CastDraft(role.root), ""
+    for minute, speaker, new in ((1, "Ada Brandt", 1), (2, "Tom", 0), (3, "Tom", 0), (4, "Ada Brandt", 1)):
+        chat += f"01/03/24, 19:0{minute} - {speaker}: It is {minute} past seven.\n"
+        draft.add_texts([read_sent("wa.txt", chat.encode())])
+        found = (await graph.ainvoke({}, context=cast_by(role, model, asks=False)))["cast"]
+        assert found["new"]["dialogues"] == new
+    said = [[line.text for line in one.lines] for one in draft.items("dialogues")]
+    assert said == [
+        ["It is 1 past seven."],
+        ["It is 2 past seven.\nIt is 3 past seven.", "It is 4 past seven."],
+    ]
+
+
 async def test_speakers_that_were_told_are_not_asked_for_again(role: Role, model: Model) -> None:
     asked = list[str]()
 
