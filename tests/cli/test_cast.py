@@ -109,6 +109,14 @@ def test_what_is_said_to_be_sent_has_the_texts_of_before_in_it(told: Path, run: 
     assert "characters of mira_castellan.html, the_ferry.md are sent to" in err
 
 
+def test_a_name_without_latin_letters_has_the_id_that_a_server_gives_it(
+    told: Path, run: Command, tmp_path: Path
+) -> None:
+    assert run("cast", "the_ferry.zh.md", "--who", "林秋禾", "--without-model")[0] == 0
+    (role,) = {*Library(tmp_path).roles()} - {"ada"}
+    assert (role[:5], Library(tmp_path).role(role).card.name) == ("role-", "林秋禾")
+
+
 def test_where_nobody_has_the_name_no_role_is_made(told: Path, run: Command, tmp_path: Path) -> None:
     assert run("cast", "the_ferry.md", "--who", "Zebulon", "--without-model")[0] == 2
     assert Library(tmp_path).roles() == ["ada"]

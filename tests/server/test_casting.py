@@ -186,6 +186,13 @@ async def test_who_writes_is_cast_in_the_first_person_and_a_role_that_is_there_g
         assert (own.status_code, "no role 'nobody'" in own.text) == (400, True)
 
 
+async def test_a_name_in_other_capitals_is_that_of_the_texts(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        role = (await ended(http, sent(("the_ferry.md", FERRY), character="INSPECTOR HALE", asks=False)))["role"]
+        assert role == "inspector-hale"
+        assert Library(tmp_path / "library").role(role).card.name == "Inspector Hale"
+
+
 @pytest.mark.parametrize(("name", "file"), [("林秋禾", "the_ferry.zh.md"), ("한미래", "the_ferry.ko.md")])
 async def test_a_name_without_latin_letters_has_an_id_too(tmp_path: Path, name: str, file: str) -> None:
     async with served(tmp_path) as http:
