@@ -51,6 +51,7 @@ EDITED: dict[Kind, tuple[str, ...]] = {
     "dialogues": ("scene", "lines"),
     "memories": ("when", "text", "question", "answer"),
     "chronicle": ("subject", "relation", "object"),
+    "names": ("name",),
 }
 """By kind, the fields of a draft that a person may edit; the others say where it is from."""
 

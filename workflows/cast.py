@@ -12,6 +12,7 @@ from dramaturg.nodes.casting.cast import (
     draft_chronicle,
     draft_dialogues,
     draft_memories,
+    draft_names,
     draft_persona,
     find_character,
     read_parts,
@@ -38,15 +39,17 @@ def build() -> Workflow[CastState, CastContext, CastInput, CastOutput]:
     builder.add_node(draft_persona)
     builder.add_node(draft_memories)
     builder.add_node(draft_chronicle)
+    builder.add_node(draft_names)
     builder.add_node(draft_card)
     builder.add_node(report_cast)
     builder.add_node(review_drafts)
     builder.add_edge(START, "find_character")
     builder.add_edge("find_character", "attribute_lines")
     builder.add_edge("attribute_lines", "read_parts")
-    for draft in ("draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle"):
+    drafts = ["draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle", "draft_names"]
+    for draft in drafts:
         builder.add_edge("read_parts", draft)
-    builder.add_edge(["draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle"], "draft_card")
+    builder.add_edge(drafts, "draft_card")
     builder.add_edge("draft_card", "report_cast")
     builder.add_conditional_edges("report_cast", review_outcome, {"review": "review_drafts", "done": END})
     builder.add_edge("review_drafts", END)

@@ -59,15 +59,17 @@ from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import plain, sections
-from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language, Memory, Triple
+from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, PICTURE, Language, Memory, Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.answers import answer_key
+from dramaturg.stores.names import normal_name
 from dramaturg.stores.texts.draft import (
     FOLDER,
     KINDS,
     CardField,
     CastDraft,
     DraftedLine,
+    DraftedNames,
     DraftedScene,
     Item,
     Kind,
@@ -548,6 +550,23 @@ async def draft_chronicle(state: CastState, runtime: Runtime[Any]) -> dict[str, 
     return {"drafted": await casting.put("chronicle", distinct([*triples, *partners]))}
 
 
+@needs(character="find_character", parts="read_parts")
+async def draft_names(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft which names of others are one person's, for the entity normalization of RoleRAG (3.2)."""
+    casting = await open_cast(runtime)
+    if not casting.wants("names"):
+        return {}
+    people, own = await asyncio.to_thread(everybody, casting.texts, casting.language), character_of(state)
+    ours, source = {*map(spelling, (own.name, *own.aliases))}, ", ".join(one.name for one in casting.texts)
+    names = [
+        DraftedNames(name=one.name[:LONGEST_NAME], names=tuple(said), source=source)
+        for one in people
+        if not ours & {*map(spelling, (one.name, *one.aliases))}
+        and len(said := [*{normal_name(name): name[:LONGEST_NAME] for name in (one.name, *one.aliases)}.values()]) > 1
+    ]
+    return {"drafted": await casting.put("names", names[:LISTED])}
+
+
 def partners_of(texts: Sequence[SourceText], who: Character) -> list[Triple]:
     """With whom a character speaks, who does so most first, as triples."""
     counts, sources = Counter[str](), dict[str, str]()
@@ -572,6 +591,7 @@ async def draft_card(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
         return {}
     run, who = casting.run, character_of(state)
     names = [CardField(field="aliases", text=one[:LONGEST_NAME]) for one in who.aliases]
+    names += await asyncio.to_thread(cover_for, casting)
     lines = [
         line
         for _, scene in scenes_with(casting.texts, who)
@@ -601,6 +621,13 @@ async def draft_card(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
         fields += [CardField(field="greetings", text=one, source=drafted_by) for one in answer["greetings"]]
     new = await casting.put("card", [*names, *fields])
     return {"drafted": new, "failed": failed, "usage": {"draft_card": run.usage}}
+
+
+def cover_for(casting: Casting) -> list[CardField]:
+    """The cover of the first book that has one, where the role has no picture."""
+    covers = (one.name for one in casting.texts if casting.draft.picture(one.name))
+    name = None if (casting.run.role.root / PICTURE).exists() else next(covers, None)
+    return [CardField(field="picture", text=name, source=name)] if name else []
 
 
 def card_by_rules(casting: Casting, who: Character) -> list[CardField]:

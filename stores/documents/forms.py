@@ -29,6 +29,7 @@ Language = Literal["en", "zh", "ko"]
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"
 MEMORIES = "memories.jsonl"
+PICTURE = "picture.png"
 
 
 class _Written(BaseModel):

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from PIL import Image
 
 from dramaturg.nodes.casting.characters import Character, Somebody, names_in, the_character
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.role import Role
@@ -22,6 +25,7 @@ from dramaturg.stores.texts.reading import read_sent
 from dramaturg.workflows.cast import CastContext, build, graph
 
 from fakes import ScriptedChatModel
+from packed_documents import epub
 from roles import fenced
 
 STORY = """\
@@ -334,6 +338,76 @@ async def test_what_others_alone_have_said_since_waits_for_the_characters_next_l
         ["It is 1 past seven."],
         ["It is 2 past seven.\nIt is 3 past seven.", "It is 4 past seven."],
     ]
+
+
+def book(cover: bytes, about: str) -> bytes:
+    parts = {"one.xhtml": f"<h1>One</h1>{''.join(f'<p>{one}</p>' for one in STORY.split(chr(10)) if one[:1] != '#')}"}
+    return epub(parts, more={"in/art/front.jpg": cover} if cover else {}, about=about)
+
+
+MARKED = '<item id="c" href="art/front.jpg" media-type="image/jpeg" properties="cover-image"/>'
+NAMED = '<meta name="cover" content="c"/><item id="c" href="art/front.jpg" media-type="image/jpeg"/>'
+
+
+@pytest.mark.parametrize("about", [MARKED, NAMED])
+async def test_the_cover_of_a_book_becomes_the_picture_of_a_role_that_has_none(role: Role, about: str) -> None:
+    drawn = BytesIO()
+    Image.new("RGB", (3000, 2000), "navy").save(drawn, "JPEG")
+    draft, picture = CastDraft(role.root), role.root / "picture.png"
+    text = read_sent("lamp.epub", book(drawn.getvalue(), about))
+    draft.add_texts([text])
+    await graph.ainvoke({}, context=cast_by(role, Model(), asks=False, drafts=["card"]))
+    (one,) = (one for one in draft.items("card") if one.field == "picture")
+    assert (one.text, one.source) == ("lamp.epub", "lamp.epub")
+    assert not picture.exists()
+    draft.accept({"card": draft.items("card")})
+    with Image.open(picture) as shown:
+        assert (shown.format, shown.size) == ("PNG", (1024, 683))
+    kept = picture.read_bytes()
+    draft.add_texts([text._replace(name="other.epub", picture=b"other")])
+    await graph.ainvoke({}, context=cast_by(role, Model(), asks=False, drafts=["card"]))
+    assert not [one for one in draft.items("card") if one.field == "picture"]
+    assert picture.read_bytes() == kept
+
+
+@pytest.mark.parametrize("cover", [b"", b"no picture", b"\x89PNG\r\n\x1a\n"])
+def test_a_book_is_read_whatever_its_cover_is(cover: bytes) -> None:
+    text = read_sent("lamp.epub", book(cover, MARKED))
+    assert "keeper of the light" in text.text
+    assert (text.picture, text.missing) == (b"", ("lamp.epub: the cover cannot be read.",))
+
+
+async def test_names_of_others_are_decisions_of_the_graph_where_nobody_decided_otherwise(role: Role) -> None:
+    story = (
+        STORY
+        + "\n"
+        + "\n\n".join(
+            f'"Go," said {name}.'
+            for name in ("Mr. Hale", "Jonas Hale", "Hale", "Doctor Penn", "Jory Penn", "Jory", "Reed")
+        )
+    )
+    draft, decided = (
+        CastDraft(role.root),
+        MergePlan(merges=(Merge(name="Hale", names=("Hale", "The Clerk")),), alone=("Jory",)),
+    )
+    write_plan(role.root, decided)
+    draft.add_texts([read_sent("lamp.md", story.encode())])
+    await graph.ainvoke({}, context=cast_by(role, Model(), asks=False, drafts=["names"]))
+    drafts = draft.items("names")
+    assert {one.name: {*one.names} for one in drafts} == {
+        "Jonas Hale": {"Jonas Hale", "Mr. Hale", "Hale"},
+        "Jory Penn": {"Jory Penn", "Doctor Penn", "Jory"},
+        "Tom Reed": {"Tom Reed", "Reed"},
+    }
+    draft.accept({"names": drafts})
+    plan = read_plan(role.root)
+    assert plan
+    assert {one.name: {*one.names} for one in plan.merges} == {
+        "Hale": {"Hale", "The Clerk", "Jonas Hale", "Mr. Hale"},
+        "Jory Penn": {"Jory Penn", "Doctor Penn"},
+        "Tom Reed": {"Tom Reed", "Reed"},
+    }
+    assert plan.alone == ("Jory",)
 
 
 async def test_speakers_that_were_told_are_not_asked_for_again(role: Role, model: Model) -> None:
