@@ -408,7 +408,12 @@ def questions_about(
         for block in blocks:
             without = tuple(kind for kind in wanted if block_key(casting.run, kind, who, block) not in known)
             lacking.setdefault(without, []).append(block)
-        found += [Question(text, part, some) for some, left in lacking.items() if some for part in parts_of(left)]
+        found += [
+            Question(text, part, some)
+            for some, left in lacking.items()
+            if some
+            for part in parts_of(left, casting.run.chat.model)
+        ]
     return found
 
 
