@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from babel.dates import format_timedelta
-from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
@@ -35,7 +34,7 @@ from dramaturg.nodes.turn import (
     SummarySettings,
     TalkState,
     clipped,
-    speaker,
+    speaker_named,
     stranger_name,
     talk_records,
 )
@@ -232,8 +231,10 @@ def asked_for(state: Mapping[str, Any]) -> list[str]:
     Together they would find little but what was said before it: that stands in the talk word for word.
     """
     question = in_full(state)
-    before = [message.text for message in state["messages"][:-1] if message.text.strip()][-2:]
-    return [question, "\n".join([*before, question])] if before and refers_back(question) else [question]
+    if not refers_back(question):
+        return [question]
+    before = [text for message in state["messages"][:-1] if (text := message.text).strip()][-2:]
+    return [question, "\n".join([*before, question])] if before else [question]
 
 
 def notes_with_room(notes: Sequence[Note], run: Run[SummarySettings]) -> list[RecalledTalk]:
@@ -306,8 +307,7 @@ def line_text(line: Line, words: str, role: Role, stranger: str, found: bool) ->
             best = max(shared, key=lambda one: sum(1 / count[word] for word in shared[one]), default=text)
             text = f"{GAP.strip()} {best.strip()} {GAP.strip()}"
         text = clipped(text, LONG if found else OPENING)
-    kind = HumanMessage if line.who == "human" else AIMessage
-    return f"{speaker(kind('', name=line.name), role, stranger)}: {text}"
+    return f"{speaker_named(line.who, line.name, role, stranger)}: {text}"
 
 
 def when(one: Shown, now: datetime, run: Run[SummarySettings]) -> str:
