@@ -25,7 +25,7 @@ from dramaturg.evaluation.comparison.interviews import Interview, Inventory, int
 from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
 from dramaturg.evaluation.comparison.needs import require_all
 from dramaturg.evaluation.comparison.records import FILE as RECORDS
-from dramaturg.evaluation.comparison.talks import FEWEST, scripted_talks, talks_in, talks_of
+from dramaturg.evaluation.comparison.talks import FEWEST, scenes_opened, scripted_talks, talks_in, talks_of
 from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
@@ -185,7 +185,8 @@ def planned(
     asks = bool(metrics) and not wanted.script
     there = {role.id: questions_of(role, dataset) for role in roles} if asks else {}
     once = {role: distinct(of) for role, of in there.items()}
-    chosen = [(role, spread(once[role.id], wanted.limit)) for role in roles] if asks else []
+    begin = {role: scenes_opened(of) if wanted.turns else of for role, of in once.items()}
+    chosen = [(role, spread(begin[role.id], wanted.limit)) for role in roles] if asks else []
     if wanted.script:
         questions = [(role, scripted_talks(Path(wanted.script), role, wanted.limit)) for role in roles]
     elif wanted.turns:
@@ -225,7 +226,7 @@ def planned(
         embedders={role.id: embedder_name(shared.embedding_model, role.card.language) for role in roles}
         if SIMILARITY in metrics
         else {},
-        left_out={role.id: gone for role, of in chosen if (gone := kinds(once[role.id]) - kinds(of))},
+        left_out={role.id: gone for role, of in chosen if (gone := kinds(begin[role.id]) - kinds(of))},
         repeated={role: again for role, of in there.items() if (again := len(of) - len(once[role]))},
         turns=wanted.turns,
         user=f"{wanted.user} by {name_of(shared.chat_model)}" if wanted.user else "",

@@ -133,6 +133,15 @@ def talks_of(
         yield from numbered(talk, said, opening.user_role or user, **scene)
 
 
+def scenes_opened(questions: Iterable[DatasetQuestion]) -> list[DatasetQuestion]:
+    """The questions that a talk can begin with: of those from one scene the first alone, the others go on with it."""
+    found: dict[object, DatasetQuestion] = {}
+    for one in questions:
+        first = (one.turns[0].speaker, one.turns[0].text) if one.turns else (one.user_role, one.text)
+        found.setdefault((one.context, first) if one.context else one.id, one)
+    return [*found.values()]
+
+
 def reference_of(opening: DatasetQuestion, questions: Sequence[DatasetQuestion]) -> str:
     """The scene as its author wrote it: of the questions that come from the same conversation the longest one."""
 

@@ -1,16 +1,24 @@
 """How each dataset becomes roles: who is in it, what they know of it, and which questions that leaves to ask."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dramaturg.evaluation.datasets import charactereval
 from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, file_stem, free_id
 from dramaturg.evaluation.datasets.catalogue import known
-from dramaturg.evaluation.datasets.coser import NARRATOR, Book, Plot, heard, is_coser
+from dramaturg.evaluation.datasets.coser import (
+    NARRATOR,
+    Book,
+    Circumstance,
+    Plot,
+    full_names,
+    heard,
+    read_coser_test,
+)
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import Source, Tally, documents, text_of
-from dramaturg.evaluation.datasets.folders import Wish, files_below, folder_with, gathered, missing, wish_of
+from dramaturg.evaluation.datasets.folders import Wish, files_below, folder_with, gathered, missing, sources_in, wish_of
 from dramaturg.evaluation.datasets.novels import cast_novels, questions_of
 from dramaturg.evaluation.datasets.plain import is_rolebench, read_rolebench
 from dramaturg.evaluation.datasets.reading import read_dataset
@@ -121,9 +129,7 @@ def cast_character_llm(wish: Wish) -> Cast:
 
 def cast_coser(wish: Wish) -> Cast:
     """Profiles become personas, conversations of the plots to learn from dialogues, what was lived through memories."""
-    found = books_in(wish.folder)
-    if not found:
-        raise missing(wish)
+    found = sources_in(wish)
     members, notes = dict[str, Member](), list[str]()
     questions, ask = list[DatasetQuestion](), set[str]()
     for source in found:
@@ -133,10 +139,11 @@ def cast_coser(wish: Wish) -> Cast:
         notes.append(f"{len(book.plots) - until} of {len(book.plots)} plots of {source.name} are held back")
         several = f"{title} " if len(found) > 1 else ""  # people of two books may have one name
         roles = dict[str, str]()
-        for name, one in book.character_datasets.items():
-            roles[name] = free_id(wish.name, several + name, {*members, *roles.values()})
-            if one.profile.strip():
-                members[roles[name]] = in_book(book, title, until, name)
+        for names in people_in(book.character_datasets):
+            role = free_id(wish.name, several + names[0], {*members, *roles.values()})
+            roles |= dict.fromkeys(names, role)
+            if any(book.character_datasets[name].profile.strip() for name in names):
+                members[role] = in_book(book, title, until, names)
         for question in read_dataset(source.path, "coser").questions:
             told = {"id": several + question.id, "role": roles[question.role] if several else question.role}
             questions.append(question.model_copy(update=told))
@@ -146,25 +153,62 @@ def cast_coser(wish: Wish) -> Cast:
     return gathered(wish, members, whole, ask, notes)
 
 
-def in_book(book: Book, title: str, until: int, name: str) -> Member:
+def cast_coser_test(wish: Wish) -> Cast:
+    """Whoever has a profile in a conversation is a role, in each book by itself; all lines of theirs are asked."""
+    profiles, questions = dict[str, dict[str, str]](), dict[str, DatasetQuestion]()
+    for source in sources_in(wish):
+        for one in (record.read_as(Circumstance) for record in source.content.records):
+            described = {person.name: person.description for person in one.plot.key_characters}
+            for name, profile in one.character_profiles.items():
+                told = profiles.setdefault(one.book, {}).get(name, "")
+                profiles[one.book][name] = told or profile.strip() or described.get(name, "").strip()
+        for question in read_coser_test(source).questions:
+            questions.setdefault(question.id, question)
+    members, roles, bare = dict[str, Member](), dict[tuple[str, str], str](), 0
+    for book, people in profiles.items():
+        for names in people_in(people):
+            if not (texts := [people[name] for name in names if people[name]]):
+                bare += 1
+                continue
+            role = free_id(wish.name, f"{book.partition(' (')[0]} {names[0]}", members)
+            roles |= dict.fromkeys(((book, name) for name in names), role)
+            profile = "\n\n".join((f"# {names[0]}", *texts))
+            members[role] = Member(names[0], names[1:], documents={"profile": profile}, sources=(book,))
+    asked = [
+        one.model_copy(update={"role": roles[one.labels["book"], one.role]})
+        for one in questions.values()
+        if (one.labels["book"], one.role) in roles
+    ]
+    whole = Dataset(name=wish.called, form="coser_test", questions=tuple(asked), licence=known(wish.name).licence)
+    return gathered(wish, members, whole, None, [f"{bare} characters are not described, and are no roles"] * bool(bare))
+
+
+def people_in(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """The names of each person, the fullest first."""
+    full = full_names(names := [*names])
+    return [(name, *(other for other in names if full.get(other) == name)) for name in names if name not in full]
+
+
+def in_book(book: Book, title: str, until: int, names: Sequence[str]) -> Member:
     """Somebody as the plots of a book before one have them."""
     lived = [
         {"text": person.experience.strip(), **({"when": plot.chapter} if plot.chapter else {})}
         for plot in book.plots[:until]
         for person in plot.key_characters
-        if person.name == name and person.experience.strip()
+        if person.name in names and person.experience.strip()
     ]
-    profile = f"# {name}\n\n{book.character_datasets[name].profile.strip()}"
-    scenes = [*known_scenes(title, book.plots[:until], name)]
-    return Member(name=name, documents={"profile": profile}, scenes=scenes, memories=lived)
+    told = [book.character_datasets[name].profile.strip() for name in names]
+    profile = "\n\n".join((f"# {names[0]}", *filter(None, told)))
+    scenes = [*known_scenes(title, book.plots[:until], names)]
+    return Member(names[0], tuple(names[1:]), documents={"profile": profile}, scenes=scenes, memories=lived)
 
 
-def known_scenes(book: str, plots: Sequence[Plot], name: str) -> Iterator[Scene]:
+def known_scenes(book: str, plots: Sequence[Plot], names: Sequence[str]) -> Iterator[Scene]:
     """The conversations of plots in which somebody speaks, without thoughts, which nobody hears, and the narrator."""
     for number, plot in enumerate(plots):
         for index, conversation in enumerate(plot.conversation):
             lines = tuple(one for one in heard(conversation.dialogues, Tally()) if one.speaker != NARRATOR)
-            if any(one.speaker == name for one in lines):
+            if any(one.speaker in names for one in lines):
                 yield Scene(f"{book}-{number}-{index}", lines, plot.chapter or "")
 
 
@@ -256,16 +300,12 @@ def apart_of(wish: Wish) -> dict[str, Member]:
     return {normal_name(name): one for one in members for name in (*one.aliases, one.name)}
 
 
-def books_in(folder: Path) -> list[Source]:
-    """The books of CoSER in a folder and below it; one that is damaged is an error."""
-    return [source for source in map(Source, files_below(folder, (".json",))) if is_coser(source)]
-
-
 CASTS: Mapping[str, Callable[[Wish], Cast]] = {
     "charactereval": cast_charactereval,
     "rolebench": cast_rolebench,
     "character_llm": cast_character_llm,
     "coser": cast_coser,
+    "coser_test": cast_coser_test,
     "characterrag": cast_characterrag,
     "incharacter": cast_incharacter,
     "novel": cast_novels,

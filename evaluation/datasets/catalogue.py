@@ -67,6 +67,15 @@ DATASETS: Mapping[str, Known] = {
             where="github.com/Neph0s/CoSER, data/final",
         ),
         Known(
+            name="coser_test",
+            title="CoSER Test (Wang et al. 2025)",
+            has="200 conversations of 101 books, of which half are of books that its models have not seen: scenes, "
+            "profiles, thoughts and lines, which are the answers",
+            licence=coser.TEST_LICENCE,
+            asked="all lines that answer somebody; with --turns a talk for each role of a conversation",
+            where="github.com/Neph0s/CoSER, data/test",
+        ),
+        Known(
             name="characterrag",
             title="CharacterRAG's form (AMADEUS)",
             has="a folder a role: a persona (.md, .txt), and pairs of question and answer with one of six attributes",

@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from dramaturg.stores.names import normal_name
 
-Form = Literal["jsonl", "characterrag", "incharacter", "charactereval", "rolebench", "character_llm", "coser"]
+Form = Literal[
+    "jsonl", "characterrag", "incharacter", "charactereval", "rolebench", "character_llm", "coser", "coser_test"
+]
 FORMS: tuple[Form, ...] = get_args(Form)
 
 ATTRIBUTES = (

@@ -29,6 +29,7 @@ READERS: Mapping[Form, Reader] = {
     "incharacter": Reader(incharacter.is_incharacter, incharacter.read_incharacter, incharacter.LOOKS),
     "character_llm": Reader(character_llm.is_character_llm, character_llm.read_character_llm, character_llm.LOOKS),
     "characterrag": Reader(plain.is_pairs, plain.read_pairs, plain.PAIRS_LOOK),
+    "coser_test": Reader(coser.is_coser_test, coser.read_coser_test, coser.TEST_LOOKS),
     "coser": Reader(coser.is_coser, coser.read_coser, coser.LOOKS),
     "rolebench": Reader(plain.is_rolebench, plain.read_rolebench, plain.ROLEBENCH_LOOKS),
     "jsonl": Reader(plain.is_plain, plain.read_plain, plain.PLAIN_LOOKS),

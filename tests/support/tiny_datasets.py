@@ -84,6 +84,30 @@ def coser(folder: Path, name: str = "The Light") -> Path:
     return folder
 
 
+def coser_test(folder: Path) -> Path:
+    """Three conversations: of two books, in both of which there is an Ada, and in one a Tom with two names."""
+
+    def conversation(book: str, number: int, **profiles: str) -> dict[str, Any]:
+        tom = "Tom Pike" if number else "Tom"
+        lines = [("Environment", "Night."), (tom, "[Late.] Is the lamp lit?"), ("Ada", "(nods) It is."), (tom, "Good.")]
+        return {
+            "book": book,
+            "scenario": f"A gale, the {number}.",
+            "topic": "lamp",
+            "dialogues": [{"character": name, "message": text} for name, text in [*lines, ("Ada", f"Night {number}.")]],
+            "key_characters": [{"name": "Ada", "thought": "I must stay awake."}],
+            "character_profiles": profiles,
+            "plot": {"i_p": number, "key_characters": [{"name": "Ada", "description": f"Keeper {number}."}]},
+            "i_c": 0,
+            "tag": "ood",
+        }
+
+    profiles = {"Ada": "Ada keeps a light.", "Tom": "Tom fishes."}
+    light = [conversation("The Light (#1)", 0, **profiles), conversation("The Light (#1)", 1, **{"Tom Pike": "A man."})]
+    put(folder / "data" / "test" / "test_set.json", [*light, conversation("The Fog", 1, Ada="Another.", Jory="")])
+    return folder
+
+
 def characterrag(folder: Path) -> Path:
     """A folder a role."""
     put(folder / "에이다" / "persona.md", "# 에이다\n\n에이다는 바위섬의 등대를 지키는 사람이다.\n")

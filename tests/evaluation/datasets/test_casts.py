@@ -16,6 +16,7 @@ from dramaturg.evaluation.datasets.cast import Cast, placed, put_into, role_id
 from dramaturg.evaluation.datasets.casting import CASTS, asked_of, cast_of
 from dramaturg.evaluation.datasets.catalogue import DATASETS
 from dramaturg.evaluation.datasets.folders import Wish, wish_of
+from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.stores.errors import RoleError, RoleFileError, StorageError
 from dramaturg.stores.library import Library
 
@@ -24,6 +25,13 @@ from packed_documents import packed
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 DATA = Path(SHARED or "")
 shared = pytest.mark.skipif(not SHARED, reason="set DRAMATURG_SHARED_DATA to the folder of shared data")
+
+
+def fetched(name: str) -> pytest.MarkDecorator:
+    """With the files of a dataset as `dramaturg dataset fetch` brings them, where they are among the shared data."""
+    return pytest.mark.skipif(not (SHARED and (DATA / name).is_dir()), reason=f"fetch {name} into the shared data")
+
+
 MAKERS = {one.__name__: one for one in (tiny.charactereval, tiny.rolebench, tiny.character_llm, tiny.coser)}
 ADA = "ada"
 
@@ -96,6 +104,54 @@ def test_two_books_of_coser_do_not_mix(tmp_path: Path) -> None:
     for role in map(library.role, cast.members):
         (question,) = cast.dataset.of_role(role.id, role.card.name, *role.card.aliases)
         assert (question.id.startswith("The Fog"), cast.questions(role.id)) == ("the-fog" in role.id, 1)
+
+
+def test_whoever_is_in_the_conversations_of_cosers_test_is_a_role_of_each_book(tmp_path: Path) -> None:
+    cast = cast_in("coser_test", tiny.coser_test(tmp_path))
+    assert {role: (one.name, one.aliases) for role, one in cast.members.items()} == {
+        "coser-test-the-light-ada": ("Ada", ()),
+        "coser-test-the-light-tom-pike": ("Tom Pike", ("Tom",)),
+        "coser-test-the-fog-ada": ("Ada", ()),
+    }
+    assert cast.chosen(["Ada"]) == ["coser-test-the-light-ada", "coser-test-the-fog-ada"]
+    light = [one for one in cast.dataset.questions if "light" in one.role]
+    assert [(one.id, one.role[21:], one.user_role, one.answer) for one in light] == [
+        ("The Light (#1)-0-0.1", "tom-pike", "Environment", "Is the lamp lit?"),
+        ("The Light (#1)-0-0.2", "ada", "Tom", "(nods) It is."),
+        ("The Light (#1)-0-0.3", "tom-pike", "Ada", "Good."),
+        ("The Light (#1)-0-0.4", "ada", "Tom", "Night 0."),
+        ("The Light (#1)-1-0.1", "tom-pike", "Environment", "Is the lamp lit?"),
+        ("The Light (#1)-1-0.3", "tom-pike", "Ada", "Good."),
+    ]
+    assert light[1].context == "A gale, the 0.\n\nKeeper 0.\n\nI must stay awake."
+    assert "1 characters are not described" in cast.notes[0]
+    documents = made(cast, tmp_path).role("coser-test-the-light-tom-pike").documents()
+    assert [one.text for one in documents] == ["# Tom Pike\n\nA man.\n\nTom fishes.\n"]
+
+
+@fetched("coser_test")
+def test_the_two_hundred_conversations_of_coser_become_roles(tmp_path: Path) -> None:
+    cast = cast_in("coser_test", DATA / "coser_test" / "data" / "test")
+    assert (len(cast.members), len({one.labels["book"] for one in cast.dataset.questions})) == (313, 101)
+    assert len(cast.dataset.questions) == 2040
+    assert cast.members["coser-test-les-miserables-marius-pontmercy"].aliases == ("Marius",)
+
+
+@fetched("coser_test")
+def test_the_released_judgements_of_acting_give_the_released_scores() -> None:
+    """All severities there are whole numbers, so that a flaw that the authors' code drops makes no difference."""
+    told = json.loads((DATA / "coser_test" / "exp" / "evaluation" / "test_set_gpt-4o.json").read_text())
+    means = dict[str, list[float]]()
+    for case in told["cases"].values():
+        rounds = sum(one["role"] != "Environment" for one in case["simulation"])
+        for dimension, one in case["critique"].items():
+            if isinstance(one, dict):
+                score = acting_score([flaw["severity"] for flaw in one["flaws"]], rounds)
+                assert score == pytest.approx(one["score"], abs=1e-12)
+                means.setdefault(dimension, []).append(score)
+    found = {dimension: sum(of) / len(of) for dimension, of in means.items()}
+    assert found == pytest.approx({dimension: told["scores"][dimension] for dimension in found})
+    assert (len(found), sum(found.values()) / 4) == (4, pytest.approx(told["scores"]["avg"]))
 
 
 def test_rolebench_learns_from_one_part_and_is_asked_the_other(tmp_path: Path) -> None:
@@ -221,6 +277,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
     "charactereval, entry": (tiny.charactereval, "data/test_data.jsonl", '[{"id": 1}]', "test_data.jsonl, entry 1"),
     "rolebench": (tiny.rolebench, "rolebench-eng/role_specific/train.jsonl", "{}\n{", "train.jsonl, line 2"),
     "coser": (tiny.coser, "The Light.json", '{"plots": [}', "The Light.json, line 1"),
+    "coser_test": (tiny.coser_test, "data/test/test_set.json", "[\n{]", "test/test_set.json, line 2"),
     "character_llm": (tiny.character_llm, "questions/generated_agent_interview_Ada.json", "[{", "Ada.json, line 1"),
     "characterrag": (tiny.characterrag, "에이다/qa.jsonl", '{"question": "a"}', "qa.jsonl, line 1"),
     "incharacter": (tiny.incharacter, "characters.json", '{"ada-en": 1}', "characters.json"),
@@ -338,7 +395,7 @@ def test_profiles_hold_whole_sentences() -> None:
         ("charactereval", "charactereval", 12, 191),
         ("rolebench", "rolebench", 4, 533),
         ("character_llm", "character_llm", 3, 269),
-        ("coser", "coser_plays", 15, 15),
+        ("coser", "coser_plays", 14, 15),
     ],
 )
 def test_the_real_ones_become_roles(tmp_path: Path, name: str, folder: str, roles: int, questions: int) -> None:
