@@ -1,7 +1,7 @@
 """CoSER's forms: a book's plots with conversations and who speaks in them, and the conversations of its test."""
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -148,13 +148,6 @@ def read_coser_test(source: Source) -> Dataset:
         for name, profile in one.character_profiles.items():
             people.setdefault(name, Character(persona=profile))
     return tally.dataset(source.name, "coser_test", TEST_LICENCE, people)
-
-
-def full_names(names: Iterable[str]) -> dict[str, str]:
-    """The longer name of whoever has two, as Albany is the Duke of Albany: all words are in it, and in no third one."""
-    words = {name: frozenset(name.casefold().split()) for name in names}
-    longer = {name: [other for other in words if words[name] < words[other]] for name in words}
-    return {name: found[0] for name, found in longer.items() if len(found) == 1}
 
 
 def heard(lines: list[BookLine], tally: Tally) -> list[DatasetTurn]:

@@ -8,7 +8,16 @@ from pydantic import BaseModel, ConfigDict
 from dramaturg.stores.names import normal_name
 
 Form = Literal[
-    "jsonl", "characterrag", "incharacter", "charactereval", "rolebench", "character_llm", "coser", "coser_test"
+    "jsonl",
+    "characterrag",
+    "incharacter",
+    "charactereval",
+    "rolebench",
+    "character_llm",
+    "coser",
+    "coser_test",
+    "timechara",
+    "persona_gym",
 ]
 FORMS: tuple[Form, ...] = get_args(Form)
 

@@ -40,6 +40,8 @@ Part = Literal[
     "talk",
     "scene",
     "reference",
+    "fact",
+    "task",
 ]
 REASON_TOKENS = 120
 """The longest sentence of a judge."""
@@ -168,6 +170,27 @@ _ALL = (
         note="As for personality. The paper does not say where its judge has the relation from.",
     ),
     Judge(
+        "point_in_time",
+        "grade_point_in_time",
+        "yes/no",
+        "higher",
+        ("fact",),
+        "TimeChara (2024): spatiotemporal consistency",
+        note="The released code asks for time and for place by themselves, multiplies, and reads any digit up to 7 as "
+        "yes or no; here one question holds both. A role that declines everything does well, as there: see the floor.",
+    ),
+    Judge(
+        "persona_gym",
+        "grade_persona_gym",
+        "1-5",
+        "higher",
+        ("profile", "task"),
+        "PersonaGym (2025): PersonaScore",
+        note="The paper's rubrics show examples of each score that a model wrote for the question, and five answers at "
+        "once; here a reply is marked alone and without examples. There a mark that cannot be read is left out of the "
+        "mean unseen; here it is missing.",
+    ),
+    Judge(
         "contradiction",
         "grade_contradiction",
         "yes/no",
@@ -272,6 +295,10 @@ class Case(_Frozen):
     """Where and why the talk takes place."""
     reference: str = ""
     """The scene as its author wrote it, line by line."""
+    fact: str = ""
+    """What the role can know at the point of the story that is asked about, and where it was."""
+    task: str = ""
+    """What alone of the reply is to be marked."""
     turns: int = 1
     """How many turns the role had."""
     scope: Literal["in", "out", ""] = ""

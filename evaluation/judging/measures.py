@@ -115,6 +115,8 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         talk=whole_talk(task),
         scene=question.talk.scene if question.talk else "",
         reference=question.talk.reference if question.talk else "",
+        fact=question.labels.get("fact", ""),
+        task=question.labels.get("task", ""),
         turns=question.turn or 1,
         scope=question.scope,
     )
@@ -158,7 +160,7 @@ def may_apply(metric: str, question: DatasetQuestion) -> bool:
     there = {
         "gold": bool(question.right_answers),
         "user_role": bool(question.user_role),
-        "relation": bool(question.labels.get("relation")),
+        **{part: bool(question.labels.get(part)) for part in ("relation", "fact", "task")},
         "dialogue": bool(talk and talk.turn > 1),
         "pressed": bool(talk and talk.pressed),
         "talk": bool(talk and talk.turn == talk.turns),

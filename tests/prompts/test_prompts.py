@@ -52,7 +52,7 @@ WORLD = {"plan", "scene", "now", "directions"}
 RECORDS = {"records", "directed"}
 IDENTITY = {"statement", "statements"}
 MEASURES = {"identity", "deed", "reason", "dimension"}
-REPLIES = {"gold", "relation", "reply"}
+REPLIES = {"gold", "relation", "reply", "fact", "task"}
 BOUNDARIES = {"silent", "unknown"}
 GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | REPLIES | WORLD
 # What was fenced before.
@@ -94,6 +94,8 @@ SOURCES = (
     "InCharacter",
     "PersonaEval",
     "CoSER",
+    "TimeChara",
+    "PersonaGym",
 )
 
 

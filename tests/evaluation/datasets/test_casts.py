@@ -16,6 +16,7 @@ from dramaturg.evaluation.datasets.cast import Cast, placed, put_into, role_id
 from dramaturg.evaluation.datasets.casting import CASTS, asked_of, cast_of
 from dramaturg.evaluation.datasets.catalogue import DATASETS
 from dramaturg.evaluation.datasets.folders import Wish, wish_of
+from dramaturg.evaluation.datasets.persona_gym import TASKS
 from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.stores.errors import RoleError, RoleFileError, StorageError
 from dramaturg.stores.library import Library
@@ -162,6 +163,70 @@ def test_rolebench_learns_from_one_part_and_is_asked_the_other(tmp_path: Path) -
     ]
     assert [one.text for one in cast.dataset.questions] == ["Who is Tom?", "Fog?"]
     assert "1 of 1 roles have no persona" in cast.notes[0]
+
+
+def test_the_release_of_rolebench_on_the_hub_has_descriptions(tmp_path: Path) -> None:
+    cast = cast_in("rolebench", tiny.rolebench(tmp_path, "Ada", "Tom"))
+    documents = made(cast, tmp_path).role("rolebench-tom").documents()
+    assert [one.text for one in documents] == ["# Tom\n\nTom is silent.\n"]
+    assert (cast.notes, len(cast.dataset.questions), "Apache-2.0" in cast.licence) == ([], 4, True)
+
+
+def test_a_character_of_timechara_is_asked_at_points_of_its_story(tmp_path: Path) -> None:
+    cast = cast_in("timechara", tiny.timechara(tmp_path))
+    role = made(cast, tmp_path).role("timechara-ada-reed")
+    assert (role.card.name, role.card.profile) == ("Ada Reed", "Ada Reed is silent.")
+    assert [(one.id, one.attribute, one.scope, one.context, one.labels["fact"]) for one in cast.dataset.questions] == [
+        (
+            "test 1",
+            "future",
+            "out",
+            "It is at dusk, in the 1st year of the light. Nothing of what comes later has happened yet.",
+            "future: Ada Reed keeps to it.",
+        ),
+        (
+            "test 2",
+            "past-absence",
+            "in",
+            "It is the end, in volume 2 of the light. Nothing of what comes later has happened yet.",
+            "past-absence: Ada Reed keeps to it.\nAbsence: not there.",
+        ),
+        (
+            "test 3",
+            "past-only",
+            "in",
+            "It is the end, in volume 2 of the light. Nothing of what comes later has happened yet.",
+            "past-only: Ada Reed keeps to it.",
+        ),
+    ]
+
+
+def test_a_persona_of_persona_gym_is_the_name_of_its_file(tmp_path: Path) -> None:
+    cast = cast_in("persona_gym", tiny.persona_gym(tmp_path))
+    (role,) = map(made(cast, tmp_path).role, cast.members)
+    assert role.card.name == "A keeper of a light, fond of tea"
+    assert role.card.profile == "A keeper of a light, fond of tea."
+    asked = cast.dataset.of_role(role.id, role.card.name)
+    assert len(asked) == 5
+    assert {one.attribute for one in asked} == {one.labels["task"] for one in asked} == {*TASKS}
+
+
+@fetched("persona_gym")
+def test_the_two_hundred_personas_become_roles(tmp_path: Path) -> None:
+    cast = cast_in("persona_gym", DATA / "persona_gym")
+    assert (len(cast.members), len(cast.dataset.questions)) == (200, 10_000)
+
+
+@fetched("persona_gym")
+def test_a_released_persona_score_is_the_mean_of_five_tasks_but_for_one() -> None:
+    """That of claude_3_haiku is printed as 3.64, and its five are 3.84 in the mean."""
+    off = dict[str, float]()
+    for path in (DATA / "persona_gym" / "evaluations").glob("*/scores.json"):
+        scores = json.loads(path.read_text())
+        mean = sum(scores.values()) - scores["PersonaScore"]
+        if abs(mean / 5 - scores["PersonaScore"]) > 0.0051:
+            off[path.parent.name] = round(mean / 5, 2)
+    assert off == {"20240710_claude_3_haiku": 3.84}
 
 
 def test_profiles_come_from_another_dataset_with_its_licence(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ ADA: dict[str, Any] = {
     "scene": "The lamp room, at dusk.",
     "reference": "Jory: Well? Ada Quill: No.",
     "pressed": "Which telephone do you have?",
+    "fact": "She has not met Jory yet.",
+    "task": "Linguistic Habits",
     "talk": ({"speaker": "Jory", "text": "Who brings the flour?"}, {"speaker": "Ada Quill", "text": "Tom\ndoes."}),
 }
 LISTS = ("passages", "dialogue", "talk")
@@ -115,6 +117,8 @@ async def test_a_judge_is_shown_what_it_names_and_no_more(judge: Judge, language
         "talk",
         "scene",
         "reference",
+        "fact",
+        "task",
     ):
         shown = fenced(part, material)
         assert shown == (case().part(part) if part in (*judge.needs, *judge.may) else "")
@@ -275,7 +279,7 @@ def test_another_text_is_another_version_and_another_comment_is_not(monkeypatch:
 
 def test_a_judge_is_known_by_its_name_and_says_where_it_is_from() -> None:
     assert [judge.name for judge in JUDGES.values()] == list(JUDGES)
-    assert len({judge.prompt for judge in JUDGES.values()}) == len(JUDGES) == 17
+    assert len({judge.prompt for judge in JUDGES.values()}) == len(JUDGES) == 19
     assert all(judge.source and judge.note for judge in JUDGES.values())
     lower = {name for name, judge in JUDGES.items() if judge.better == "lower"}
     assert lower == {"hallucination", "invention", "contradiction", "whole_contradiction"}
