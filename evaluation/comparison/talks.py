@@ -158,10 +158,11 @@ def reference_of(opening: DatasetQuestion, questions: Sequence[DatasetQuestion])
 def planned_talk(
     role: Role, talk: str, questions: Sequence[DatasetQuestion], turns: int, language: str, *, simulated: bool
 ) -> list[Said]:
-    """What the user says in a talk: recalls in their places, and questions in the others."""
+    """What the user says in a talk: recalls in their places, but in no scene, and questions in the others."""
     lines, chance = lines_in(language), Random(digest([role.id, talk]))  # noqa: S311  # the same in each plan
     first = 1 if simulated else BLOCKS[questions[0].scope]
-    told = dict(zip(placed_facts(turns, first), facts_in(lines, chance), strict=False))
+    placed = [] if questions[0].context else placed_facts(turns, first)
+    told = dict(zip(placed, facts_in(lines, chance), strict=False))
     planted = {at: fact.tells for (at, _), fact in told.items()}
     recalls = {asked: (fact, asked - at) for (at, asked), fact in told.items()}
     others = simulated_turns(questions[0]) if simulated else asked_in_turn(questions, lines)

@@ -31,7 +31,7 @@ def knows_who_it_is(messages: list[BaseMessage]) -> str:
         return "The reply is of somebody." if good else "The reply is of nobody."
     if "as JSON:" in text:
         flaw = {"flaw": "A clerk speaks.", "severity": 5}
-        return json.dumps({"flaws": [] if good else [flaw, flaw]})
+        return json.dumps({"flaws": [] if good else [flaw] * 5})
     high = 10 if "1 to 10" in text else 5
     return json.dumps({"answer": ("yes" if good else "no") if "yes or no:" in text else high if good else 1})
 

@@ -340,6 +340,7 @@ async def test_a_scene_is_scored_by_the_flaws_that_a_judge_lists(library: Path) 
     shown = next(one.text for one in marker.calls if "<reference>" in one.text)
     assert fenced("reference", shown) == "Jory: Is the lamp lit?\nada: It is."
     assert fenced("scene", shown) == "The lamp room, at dusk."
+    assert {one.talk.kind for one in evaluation.plan.questions["ada"] if one.talk} == {"question"}  # no facts of ours
 
 
 def test_a_scene_opens_one_talk() -> None:
