@@ -46,6 +46,7 @@ from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.evaluation.datasets.folders import wish_of
 from dramaturg.evaluation.instruments.files import NAMES
+from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in, require_printed
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
@@ -82,6 +83,14 @@ MetricsOption = Annotated[
         "--metrics",
         help=f"The metrics, separated by commas or each with its own option: {', '.join(METRICS)}. Inventories for "
         f"interviews: {', '.join(NAMES)}, or a path. Default: {SIMILARITY}.",
+    ),
+]
+ProtocolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol",
+        metavar="NAME=FILE",
+        help=f"Also judge in a paper's own words, from the text of your copy of it: {', '.join(PROTOCOLS)}.",
     ),
 ]
 BaselineOption = Annotated[
@@ -128,6 +137,7 @@ def evaluate_command(
     methods: MethodsOption,
     roles: RolesOption = None,
     metrics: MetricsOption = None,
+    protocol: ProtocolOption = None,
     dataset: Annotated[
         str,
         typer.Option(
@@ -166,7 +176,10 @@ def evaluate_command(
     """Compare methods: each one answers the same questions, and judges score the answers."""
     shelf, named = shelf_of(library), names_in("--role", roles) if roles else ()
     wish = wish_of(dataset, named, profiles)
-    measures = names_in("--metrics", metrics or [SIMILARITY])
+    printed = printed_in(protocol or ())
+    asked_for = names_in("--metrics", metrics or [SIMILARITY]) if metrics or not printed else ()
+    measures = tuple(dict.fromkeys((*asked_for, *printed)))
+    require_printed(measures, printed)
     replies = bool(told_apart(measures)[0])
     production = production_of(wish, shelf, replies=replies) if wish else None
     if not (production or roles):
@@ -190,6 +203,7 @@ def evaluate_command(
         chat_model=model,
         prompts=prompts,
         judges=tuple(judge or ()),
+        printed=printed,
         most_calls=most_calls,
         server=server,
         web_search="off" if web_search == "off" else given_object("--web-search", web_search),

@@ -120,7 +120,8 @@ def judges(
 
 def metrics_in(given: Sequence[str], *, with_scores: bool) -> tuple[str, ...]:
     """The metrics that are meant: one for a file of scores, else those that anchors say something of."""
-    names, known = names_in("--metrics", given), JUDGES if with_scores else WORTH
+    ours = {name: judge for name, judge in JUDGES.items() if not judge.printed}
+    names, known = names_in("--metrics", given), ours if with_scores else WORTH
     for name in names:
         if name not in known:
             what = "judge" if with_scores else "anchor"

@@ -45,6 +45,9 @@ class EvaluationSettings(RunContext):
     judges: Closed[tuple[Model, ...]] = Field(
         default=(), max_length=5, description="The chat models that judge; none: the one that speaks."
     )
+    printed: Closed[Mapping[str, str]] = Field(
+        default={}, description="Prompts of judges in their papers' words, by metric."
+    )
     most_calls: Closed[int] = Field(
         default=0, ge=0, description="Calls after which nothing more is asked; 0: no bound."
     )
@@ -372,6 +375,5 @@ async def measure(task: ToJudge, settings: EvaluationSettings) -> Judged:
     if task.metric not in UNJUDGED:
         judging = settings.model_copy(update={"chat_model": judges_of(settings)[task.by]})
         judge = await chat_in(judging, task.language)
-    return await measured(
-        task, judge, await asyncio.to_thread(embedder, settings.embedding_model, task.role.card.language)
-    )
+    likeness = await asyncio.to_thread(embedder, settings.embedding_model, task.role.card.language)
+    return await measured(task, judge, likeness, settings.printed.get(task.metric, ""))

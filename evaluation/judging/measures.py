@@ -1,6 +1,7 @@
 """What is measured of replies: by judges, and by the likeness to a right answer, which needs none."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import CEILING, digest
@@ -8,6 +9,7 @@ from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.comparison.talks import lines_in
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.printed import marked
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
 from dramaturg.models.chat import ChatModel
@@ -65,8 +67,15 @@ def version_of(metric: str, language: str) -> str:
     return prompt_version(JUDGES[metric], language) if metric in JUDGES else ""
 
 
-async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -> Judged:
-    """Take a measure of a reply; a judgement that does not come is missing, and its error says why."""
+async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder, printed: str = "") -> Judged:
+    """Take a measure of a reply; a judgement that does not come is missing, and its error says why.
+
+    Args:
+        task: what is measured of which reply.
+        judge: who judges, where a judge does.
+        embedder: measures likeness.
+        printed: the prompt, where it is a paper's own.
+    """
     about: dict[str, Any] = {
         "key": task.key,
         "reply": task.reply.key,
@@ -83,7 +92,8 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         # Rounding takes the cosine of a text with itself past 1, which is off the scale.
         value = min(max(await cosines(embedder, task.reply.text, right)), 1.0) if right else None
         return Judged(**about, value=value, applicable=bool(right))
-    found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder))
+    by = partial(marked, printed) if printed else None
+    found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder), by)
     return Judged(
         **about,
         value=found.value,

@@ -230,15 +230,15 @@ def difference_cells(one: Difference) -> Iterator[str]:
 
 
 def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """RoleRAG's rate of rejected unknown questions as a whole."""
+    """How often a role kept to what it can know, in and out of scope together; after RoleRAG's UQR."""
     names = [*plan.methods, *(one for one in plan.bounds if one == FLOOR)]
     judges = judges_of(plan, records, REFUSAL)
     rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in names for judge in judges]
     known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
     if known:
         yield (
-            "UQR as a whole (refusals out of scope and answers in scope, of all; a role that always refuses has the "
-            f"share of questions out of scope): {'; '.join(known)}."
+            "Kept to what the role can know, as a whole (refusals out of scope and answers in scope, of all; a role that "
+            f"always refuses has the share of questions out of scope): {'; '.join(known)}."
         )
 
 

@@ -327,7 +327,7 @@ def more(number: int) -> str:
 
 
 def overall_refusals(plan: Plan, records: Records, contestant: str, judge: str) -> float | None:
-    """RoleRAG's UQR: refusals out of scope and answers in scope, of all that were judged."""
+    """After RoleRAG's UQR: refusals out of scope and answers in scope, of all that were judged."""
     found = by_reply(records, REFUSAL, judge)
     scopes = ((plan.question(one).scope, value_of(one, found)) for one in plan.of(contestant))
     return refusal_rates((scope, value) for scope, value in scopes if scope).overall
