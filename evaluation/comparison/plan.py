@@ -27,7 +27,7 @@ from dramaturg.evaluation.comparison.needs import require_all
 from dramaturg.evaluation.comparison.records import FILE as RECORDS
 from dramaturg.evaluation.comparison.talks import FEWEST, scenes_opened, scripted_talks, talks_in, talks_of
 from dramaturg.evaluation.datasets.casting import asked_of
-from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
+from dramaturg.evaluation.datasets.dataset import AIM, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
 from dramaturg.models.clients import name_of
@@ -187,6 +187,8 @@ def planned(
     once = {role: distinct(of) for role, of in there.items()}
     begin = {role: scenes_opened(of) if wanted.turns else of for role, of in once.items()}
     chosen = [(role, spread(begin[role.id], wanted.limit)) for role in roles] if asks else []
+    if not (wanted.turns and wanted.user) and any(AIM in one.labels for of in once.values() for one in of):
+        raise ValueError(f"{wanted.dataset} has situations for a simulated user: add --turns 4 --user Guest.")
     if wanted.script:
         questions = [(role, scripted_talks(Path(wanted.script), role, wanted.limit)) for role in roles]
     elif wanted.turns:

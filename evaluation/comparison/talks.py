@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from yaml import safe_load
 
 from dramaturg.evaluation.comparison.contestants import digest
-from dramaturg.evaluation.datasets.dataset import DatasetQuestion, TalkTurn
+from dramaturg.evaluation.datasets.dataset import AIM, DatasetQuestion, TalkTurn
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Text, read_content
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.stores.errors import RoleFileError
@@ -161,7 +161,7 @@ def planned_talk(
     """What the user says in a talk: recalls in their places, but in no scene, and questions in the others."""
     lines, chance = lines_in(language), Random(digest([role.id, talk]))  # noqa: S311  # the same in each plan
     first = 1 if simulated else BLOCKS[questions[0].scope]
-    placed = [] if questions[0].context else placed_facts(turns, first)
+    placed = [] if questions[0].context or AIM in questions[0].labels else placed_facts(turns, first)
     told = dict(zip(placed, facts_in(lines, chance), strict=False))
     planted = {at: fact.tells for (at, _), fact in told.items()}
     recalls = {asked: (fact, asked - at) for (at, asked), fact in told.items()}
@@ -242,7 +242,10 @@ def asked_in_turn(questions: Sequence[DatasetQuestion], lines: Lines) -> Iterato
 
 
 def simulated_turns(opening: DatasetQuestion) -> Iterator[Said]:
-    """The opening, and then what a model will say."""
+    """The opening, and then what a model will say; where the opening is what the user is after, a model begins."""
+    if AIM in opening.labels:
+        while True:
+            yield Said("", "user", opening)
     yield Said(opening.text, "question", opening)
     while True:
         yield Said("", "user")

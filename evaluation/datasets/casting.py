@@ -198,6 +198,18 @@ def cast_persona_gym(wish: Wish) -> Cast:
     return gathered(wish, members, found, None)
 
 
+def cast_ping_pong(wish: Wish) -> Cast:
+    """Each character is a role with what its prompt says; all situations are played."""
+    files = [one for one in files_below(wish.folder, (".json",)) if one.stem.startswith("settings")]
+    if not files:
+        raise missing(wish)
+    found, members = read_dataset(files[-1], "ping_pong"), dict[str, Member]()  # of two versions the later one
+    for name, one in found.characters.items():
+        told = Member(name, language=one.language, documents={"profile": one.persona})
+        members[free_id(wish.name, name, members)] = told
+    return gathered(wish, members, found, None)
+
+
 def bare_note(wish: Wish, members: Mapping[str, Member]) -> list[str]:
     """That roles have no persona, if some have none."""
     bare = sum(not one.documents for one in members.values())
@@ -261,6 +273,7 @@ CASTS: Mapping[str, Callable[[Wish], Cast]] = {
     "coser_test": cast_coser_test,
     "timechara": cast_timechara,
     "persona_gym": cast_persona_gym,
+    "ping_pong": cast_ping_pong,
     "characterrag": cast_characterrag,
     "incharacter": cast_incharacter,
     "novel": cast_novels,

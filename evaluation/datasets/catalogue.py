@@ -13,6 +13,7 @@ from dramaturg.evaluation.datasets import (
     coser,
     incharacter,
     persona_gym,
+    ping_pong,
     plain,
     timechara,
 )
@@ -99,6 +100,14 @@ DATASETS: Mapping[str, Known] = {
             licence=persona_gym.LICENCE,
             asked="all",
             where="github.com/vsamuel2003/PersonaGym, questions/benchmark-v1",
+        ),
+        Known(
+            name="ping_pong",
+            title="PingPong (Gusev 2024)",
+            has="8 characters in English, and 8 situations that a simulated user brings about with each; no answers",
+            licence=ping_pong.LICENCE,
+            asked="all, in talks: --turns 4 --user Guest",
+            where="github.com/IlyaGusev/ping_pong_bench, settings_v2.json",
         ),
         Known(
             name="characterrag",

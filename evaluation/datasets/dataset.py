@@ -18,9 +18,12 @@ Form = Literal[
     "coser_test",
     "timechara",
     "persona_gym",
+    "ping_pong",
 ]
 FORMS: tuple[Form, ...] = get_args(Form)
 
+AIM = "aim"
+"""The label of a question that is no question, but says what a simulated user is after in a talk."""
 ATTRIBUTES = (
     "activity",
     "belief_and_value",

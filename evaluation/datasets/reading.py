@@ -10,6 +10,7 @@ from dramaturg.evaluation.datasets import (
     coser,
     incharacter,
     persona_gym,
+    ping_pong,
     plain,
     timechara,
 )
@@ -39,6 +40,7 @@ READERS: Mapping[Form, Reader] = {
     "characterrag": Reader(plain.is_pairs, plain.read_pairs, plain.PAIRS_LOOK),
     "timechara": Reader(timechara.is_timechara, timechara.read_timechara, timechara.LOOKS),
     "persona_gym": Reader(persona_gym.is_persona_gym, persona_gym.read_persona_gym, persona_gym.LOOKS),
+    "ping_pong": Reader(ping_pong.is_ping_pong, ping_pong.read_ping_pong, ping_pong.LOOKS),
     "coser_test": Reader(coser.is_coser_test, coser.read_coser_test, coser.TEST_LOOKS),
     "coser": Reader(coser.is_coser, coser.read_coser, coser.LOOKS),
     "rolebench": Reader(plain.is_rolebench, plain.read_rolebench, plain.ROLEBENCH_LOOKS),

@@ -92,6 +92,14 @@ eb175779d1d5adf99c893ff1f82de9b18ada912d3f385b3f5419195afdfb374a 2566199 data/te
 93f2291c2cd2b8386add62c92ddf5564b593c9675314c60ebdfebbcd9b75787a 42247 exp/evaluation/test_set_gpt-4o.json
 """),
     ),
+    "ping_pong": Release(
+        "IlyaGusev/ping_pong_bench",
+        "4e3b0e0b6b093670f67b80d7d62b5a5e8e7b13fd",
+        "",
+        _files("""
+6d24bf8264a3f36fe690eae6adaf9cfcecf45e7a017c3177ac256ae52d1c405b 57496 settings_v2.json
+"""),
+    ),
     "incharacter": Release(
         "Neph0s/InCharacter",
         "f554202a94d4a83dc5407245bb18981899e872e6",

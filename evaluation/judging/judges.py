@@ -247,6 +247,20 @@ _ALL = (
     ),
     *(
         Judge(
+            name,
+            f"grade_{name}",
+            "1-5",
+            "higher",
+            ("talk",),
+            f"PingPong (2024): {name}",
+            note="There each turn is marked, and the turns of a talk are averaged; here the talk is, once. Its third "
+            "mark, in character, is `whole_character` here.",
+            of_talks=True,
+        )
+        for name in ("entertaining", "fluency")
+    ),
+    *(
+        Judge(
             f"acting_{name}",
             f"grade_acting_{name}",
             "flaws",

@@ -237,8 +237,8 @@ def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
     known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
     if known:
         yield (
-            "Kept to what the role can know, as a whole (refusals out of scope and answers in scope, of all; a role that "
-            f"always refuses has the share of questions out of scope): {'; '.join(known)}."
+            "Kept to what the role can know, as a whole (refusals out of scope and answers in scope, of all; a role "
+            f"that always refuses has the share of questions out of scope): {'; '.join(known)}."
         )
 
 

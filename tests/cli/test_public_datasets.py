@@ -23,7 +23,7 @@ def knows_who_it_is(messages: list[BaseMessage]) -> str:
     """Plays well where it is told who it is, plays a guest, and judges without a mistake."""
     text = said(messages)
     if text.rstrip().endswith(" now:"):
-        return "Go on."
+        return "Tea, please." if fenced("aim", text) else "Go on."
     if "<reply>" not in text and "<talk>" not in text:
         return KNOWN if "silent" in text.partition("Who you are:")[2] else UNKNOWN
     good = UNKNOWN not in (fenced("talk", text) or fenced("reply", text))
@@ -52,6 +52,12 @@ DATASETS: list[tuple[str, Callable[[Path], Path], str, tuple[str, ...]]] = [
         lambda folder: tiny.persona_gym(folder, *(f"A silent keeper of {number} lights" for number in range(6))),
         "persona_gym",
         (),
+    ),
+    (
+        "ping_pong",
+        lambda folder: tiny.ping_pong(folder, *SIX),
+        "entertaining",
+        ("--turns", "3", "--user", "Guest"),
     ),
     (
         "coser_test",

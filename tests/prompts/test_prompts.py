@@ -46,6 +46,7 @@ CONVERSATION = {
     "was_said",
     "line",
     "elsewhere",
+    "aim",
 }
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
 WORLD = {"plan", "scene", "now", "directions"}
@@ -96,6 +97,7 @@ SOURCES = (
     "CoSER",
     "TimeChara",
     "PersonaGym",
+    "PingPong",
 )
 
 

@@ -165,6 +165,23 @@ def persona_gym(folder: Path, *personas: str) -> Path:
     return folder
 
 
+def ping_pong(folder: Path, *names: str) -> Path:
+    """Characters with two situations each, and one who speaks Russian."""
+
+    def told(*names: str) -> dict[str, Any]:
+        situations = [
+            {"text": "Ask for tea.", "tags": ["tea"], "num_turns": 4},
+            {"text": "Begin a fight.", "num_turns": 4},
+        ]
+        characters = [
+            {"char_name": one, "system_prompt": f"{one} is silent.", "example_prompt": "A: …"} for one in names
+        ]
+        return {"characters": characters, "situations": situations, "version": 3}
+
+    put(folder / "settings_v2.json", {"ru": told("Юля"), "en": told(*(names or ("Ada Reed",)))})
+    return folder
+
+
 def characterrag(folder: Path) -> Path:
     """A folder a role."""
     put(folder / "에이다" / "persona.md", "# 에이다\n\n에이다는 바위섬의 등대를 지키는 사람이다.\n")

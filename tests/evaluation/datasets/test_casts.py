@@ -133,7 +133,7 @@ def test_whoever_is_in_the_conversations_of_cosers_test_is_a_role_of_each_book(t
 @fetched("coser_test")
 def test_the_two_hundred_conversations_of_coser_become_roles(tmp_path: Path) -> None:
     cast = cast_in("coser_test", DATA / "coser_test" / "data" / "test")
-    assert (len(cast.members), len({one.labels["book"] for one in cast.dataset.questions})) == (313, 101)
+    assert (len(cast.members), len({one.labels["book"] for one in cast.dataset.questions})) == (313, 100)
     assert len(cast.dataset.questions) == 2040
     assert cast.members["coser-test-les-miserables-marius-pontmercy"].aliases == ("Marius",)
 
@@ -209,6 +209,22 @@ def test_a_persona_of_persona_gym_is_the_name_of_its_file(tmp_path: Path) -> Non
     asked = cast.dataset.of_role(role.id, role.card.name)
     assert len(asked) == 5
     assert {one.attribute for one in asked} == {one.labels["task"] for one in asked} == {*TASKS}
+
+
+def test_situations_of_ping_pong_are_brought_about_by_a_user(tmp_path: Path) -> None:
+    cast = cast_in("ping_pong", tiny.ping_pong(tmp_path))
+    role = made(cast, tmp_path).role("ping-pong-ada-reed")
+    (document,) = role.documents()
+    assert document.text == "# Ada Reed\n\nAda Reed is silent.\n\n## How Ada Reed talks\n\nA: …\n"
+    told = [(one.text, one.labels["aim"], one.attribute) for one in cast.dataset.questions]
+    assert told == [("Ask for tea.", "Ask for tea.", "tea"), ("Begin a fight.", "Begin a fight.", "")]
+    assert cast.notes == ["left out: 2 of: a situation in another language than those that roles speak"]
+
+
+@fetched("ping_pong")
+def test_the_characters_of_ping_pong_become_roles(tmp_path: Path) -> None:
+    cast = cast_in("ping_pong", DATA / "ping_pong")
+    assert (len(cast.members), len(cast.dataset.questions)) == (8, 64)
 
 
 @fetched("persona_gym")

@@ -280,7 +280,7 @@ def test_another_text_is_another_version_and_another_comment_is_not(monkeypatch:
 
 def test_a_judge_is_known_by_its_name_and_says_where_it_is_from() -> None:
     assert [judge.name for judge in JUDGES.values()] == list(JUDGES)
-    assert len({judge.prompt for judge in OURS}) == len(OURS) == 19
+    assert len({judge.prompt for judge in OURS}) == len(OURS) == 21
     assert all(judge.source and judge.note for judge in JUDGES.values())
     lower = {name for name, judge in JUDGES.items() if judge.better == "lower"}
     assert lower == {"hallucination", "invention", "KH", "contradiction", "whole_contradiction"}
