@@ -145,10 +145,10 @@ def cast_rolebench(wish: Wish) -> Cast:
             if one.answer and (one.role, one.text) not in questions:
                 learned.setdefault(one.role, []).append({"question": one.text, "answer": one.answer})
     members = named_members(wish, dict.fromkeys(role for role, _ in questions), descriptions_in(wish.folder))
-    for role, one in members.items():
-        memories = [*one.memories, *learned.get(one.name, [])]
-        language = language_of(" ".join(text for name, text in questions if name == one.name))
-        members[role] = one._replace(language=language, memories=memories)
+    for role, own in members.items():
+        memories = [*own.memories, *learned.get(own.name, [])]
+        language = language_of(" ".join(text for name, text in questions if name == own.name))
+        members[role] = own._replace(language=language, memories=memories)
     asked, licence = tuple(questions.values()), known(wish.name).licence
     whole = Dataset(name=wish.called, form="rolebench", questions=asked, licence=licence)
     return gathered(wish, members, whole, None, bare_note(wish, members))
@@ -178,8 +178,8 @@ def cast_timechara(wish: Wish) -> Cast:
     questions = dict[tuple[str, str, str], DatasetQuestion]()  # those for validation are among those of the test
     for source in sources_in(wish):
         for one in read_timechara(source).questions:
-            told = one.model_copy(update={"id": f"{source.name} {one.id}"})
-            questions.setdefault((one.role, one.context, one.text), told)
+            named_after = one.model_copy(update={"id": f"{source.name} {one.id}"})
+            questions.setdefault((one.role, one.context, one.text), named_after)
     texts = [one for one in files_below(wish.folder, (".txt",)) if one.stem.endswith(PERSONALITY)]
     told = {one.stem.removesuffix(PERSONALITY).replace("_", " "): text_of(one) for one in texts}
     members = named_members(wish, dict.fromkeys(one.role for one in questions.values()), told)
