@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo chat studio clients test test-crash test-slow test-long test-sample test-replicas test-js lint bench peers studies docs clean
+.PHONY: demo chat studio clients test test-crash test-slow test-long test-sample test-replicas test-js test-inspect lint bench peers studies docs clean
 .DEFAULT_GOAL := demo
 
 # torch comes first: on its own it is the smallest build for this machine, later it would be the largest.
@@ -93,6 +93,14 @@ test-js: $(VENV)/.dev
 CLIENTS := build/clients
 clients: $(CLIENTS)/.sillytavern $(CLIENTS)/.open-webui $(CLIENTS)/.card-readers
 
+# Inspect asks for other versions than constraints.txt has, so it is tried in an environment of its own.
+test-inspect: $(VENV)/.demo
+	$(PYTHON) -m venv build/inspect
+	build/inspect/bin/python -m pip install --quiet torch==2.13.0
+	build/inspect/bin/python -m pip install --quiet --editable ".[evaluate,inspect]" pytest pytest-asyncio pytest-randomly \
+		pytest-socket pytest-timeout
+	$(if $(MEMORY),TMPDIR=$(MEMORY) )build/inspect/bin/python -m pytest --noconftest tests/evaluation/inspect
+
 # What drives Chromium, and what looks for barriers; tests/server/test_page.py needs no more.
 $(CLIENTS)/.playwright:
 	$(PYTHON) -m venv $(CLIENTS)/playwright
@@ -126,7 +134,8 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf build/typecheck build/lib && $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target build/typecheck .
-	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg
+	cp -r studies build/typecheck/
+	cd build/typecheck && $(abspath $(BIN))/mypy --config-file ../../pyproject.toml -p dramaturg -p studies
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate/prose.py
 
@@ -152,7 +161,7 @@ peers: $(VENV)/.dev
 # the cache: a run that was stopped goes on.
 studies: $(VENV)/.dev
 	$(BIN)/dramaturg models pull --all
-	$(BIN)/dramaturg studies --library build/no_library --out docs/research/studies.md
+	$(BIN)/python -m studies --library build/no_library --out docs/research/studies.md
 
 # What is written from the code, which tests compare; then the site, into build/site. A dead link is an error.
 docs: $(VENV)/.dev

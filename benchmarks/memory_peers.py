@@ -2,7 +2,7 @@
 
 mem0 is installed into an environment of its own, `build/mem0` (300 MB), when it is missing. It keeps each exchange as
 it was said: with a chat model it would keep what that makes of it, which is another question. The file is the user's,
-as for `dramaturg studies memory`, whose measure this is: of the exchanges that hold the answer to a question, the share
+as for `python -m studies memory`, whose measure this is: of the exchanges that hold the answer to a question, the share
 that is among the first k.
 
 Run: python benchmarks/memory_peers.py locomo10.json
@@ -22,11 +22,11 @@ import page
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.evaluation.studies.memory import AT, LANGUAGE, indexed, look_up, records_of, talks_in
-from dramaturg.evaluation.studies.study import Bench
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.environment import environment
 from dramaturg.nodes.talk.index import passages_in, texts_in
+from studies.memory import AT, LANGUAGE, indexed, look_up, records_of, talks_in
+from studies.study import Bench
 
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE.parent / "build" / "mem0"

@@ -2,12 +2,15 @@
 
 import os
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 from rich.table import Table
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "research" / "performance.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "research" / "performance.md"
+sys.path.append(str(ROOT))  # where `studies` is, which is not installed
 
 
 def put(name: str, text: str) -> None:

@@ -22,12 +22,12 @@ from rich.console import Console
 from rich.table import Table
 
 from dramaturg.evaluation.datasets.long_talks import LongTalks
-from dramaturg.evaluation.studies.memory import indexed, records_of, talks_in
-from dramaturg.evaluation.studies.study import Bench
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
 from dramaturg.nodes.talk.index import TalkIndex
 from dramaturg.stores.index.vectors import Vectors, unit_rows
+from studies.memory import indexed, records_of, talks_in
+from studies.study import Bench
 
 SMALL = Path(__file__).with_name("small_talk.yaml")
 FIRST, COST = 10, 0.005

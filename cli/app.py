@@ -4,10 +4,10 @@ import logging
 import os
 import sqlite3
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -131,10 +131,6 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "simulation.log:log",
             "Show what happened in a simulation, what its decisions were based on, or what it cost.",
         ),
-        "measure": (
-            "simulation.measure:measure",
-            "Measure runs from their logs; earlier measurements are kept. Cost and repetition in talks ask no model.",
-        ),
     },
     "Evaluation": {
         "evaluate": (
@@ -160,10 +156,6 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "Check judges with anchors, replies that people scored, and who is speaking. Default: all but people's "
             "scores.",
         ),
-        "studies": (
-            "evaluation.studies:studies",
-            "Measure what methods look up, on copies of the roles. Indexes and answers of earlier runs are reused.",
-        ),
         "chunks": (
             "evaluation.agreement:chunks",
             "Show which share of a role's passages a run used, and how often selection found none. Asks no model.",
@@ -175,10 +167,6 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "ratings": (
             "evaluation.agreement:ratings",
             "Show how far human raters agree, and whether methods differ by their ratings. Asks no model.",
-        ),
-        "published": (
-            "evaluation.studies:published",
-            "Recompute the papers' tables of types (AMADEUS, Tables 4 and 5), and show where they differ.",
         ),
     },
     "Flows": {
@@ -215,11 +203,14 @@ def imported(name: str) -> Any:
     """The command of a name, from its module."""
     where = next(commands[name][0] for commands in COMMANDS.values() if name in commands)
     found = resolve_name(f"dramaturg.cli.{where}")
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name)(found)
-        found = alone
-    return typer.main.get_command(found)
+    return typer.main.get_command(found) if isinstance(found, typer.Typer) else command_of(name, found)
+
+
+def command_of(name: str, function: Callable[..., None]) -> Any:
+    """The command that a function is."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    alone.command(name)(function)
+    return typer.main.get_command(alone)
 
 
 app = typer.Typer(
@@ -257,7 +248,12 @@ def options(
 
 
 def main() -> None:
-    """Run the command.
+    """Run `dramaturg`; see `run_command`."""
+    run_command(app, "dramaturg")
+
+
+def run_command(command: Callable[..., Any], program: str) -> NoReturn:
+    """Run a command, and end the process with its exit code; what fails is told in a sentence.
 
     Exit codes: 0 done; 1 something is not in order (doctor, models check); 2 the command, a setting or a role's files
     are not as they must be; 3 the chat model gave no answer; 4 weights are missing or damaged; 5 an index or a
@@ -267,7 +263,7 @@ def main() -> None:
     log.addHandler(warnings)
     with stopping:
         try:
-            code = app(prog_name="dramaturg", standalone_mode=False)
+            code = command(prog_name=program, standalone_mode=False)
         except USAGE_ERROR as error:
             code = 2
             message = error.format_message().removesuffix(".").replace("Value error, ", "")

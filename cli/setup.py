@@ -45,6 +45,7 @@ EXTRAS = {
     "uvicorn": "serve",
     "mcp": "mcp",
     "langgraph-cli": "server",
+    "inspect-ai": "inspect",
 }
 DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
 """The weights that English roles need."""

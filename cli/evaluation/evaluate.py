@@ -272,10 +272,16 @@ def report(
         typer.Argument(metavar="RUN …", help="The folder of a run, or of several.", show_default=False),
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder for the report of several runs.")] = Path("report"),
+    inspect: Annotated[
+        Path | None, typer.Option("--inspect", help="Write the run as logs of Inspect into this folder, one a method.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run again from its records, without a model. Several runs of one plan get one report."""
     require_extra("evaluate", *NUMBERS)
+    if inspect:
+        inspected(runs, inspect)
+        return
     if len(runs) == 1:
         show_report(runs[0], as_json=as_json)
         return
@@ -285,6 +291,20 @@ def report(
     for known in (*folders, environment().cache / SHARED):
         take_standings(folder, plan.judges, known)
     show_numbers(plan, records, report_files(folder, plan, records), as_json=as_json)
+
+
+def inspected(runs: Sequence[Path], out: Path) -> None:
+    """Write one run as logs that Inspect's viewer opens."""
+    require_extra("inspect", "inspect_ai")
+    if len(runs) > 1:
+        raise ValueError("Logs are of one run: name one, and a folder of their own for each of the others.")
+    from dramaturg.evaluation.inspect.log import write_logs
+
+    folder = runs[0].expanduser().absolute()
+    take_standings(folder, read_plan(folder).judges, environment().cache / SHARED)
+    for path in write_logs(read_plan(folder), RecordFile(folder).read(), out):
+        note(f"Wrote {path}.")
+    note(f"See them: inspect view --log-dir {out}")
 
 
 def whole(text: str) -> int:

@@ -33,12 +33,13 @@ from dramaturg.evaluation.judging.lines import MOST, SPEAKER, HiddenSpeaker, hid
 from dramaturg.evaluation.judging.people import Scored, scored
 from dramaturg.evaluation.judging.standing import ANCHORS, Held, Measured, held
 from dramaturg.evaluation.judging.verdicts import SHARED, is_yes_no, keep_standings, standings_of, verdicts
-from dramaturg.evaluation.studies.study import DEADLINE
 from dramaturg.models.environment import environment
 from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.files import sha256
 from dramaturg.stores.library_folder import Library
 
+DEADLINE = 600
+"""Seconds for one question: a busy machine is slow, and nobody waits for a single answer."""
 EXAMPLES = ("beethoven", "wukong", "silver")
 """The roles whose dialogues are asked about where none is named, and the play in Korean."""
 NAMES = {PAIR: "which of two replies is better", SPEAKER: "who is speaking"}

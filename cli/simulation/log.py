@@ -25,7 +25,8 @@ from dramaturg.cli.simulation.records import (
     overview_record,
     timeline_rows,
 )
-from dramaturg.evaluation.simulation.log import (
+from dramaturg.cli.simulation.run_log import (
+    REPETITION,
     Action,
     Branch,
     LoggedChange,
@@ -38,7 +39,6 @@ from dramaturg.evaluation.simulation.log import (
     Vote,
     read_run,
 )
-from dramaturg.evaluation.simulation.measures import REPETITION
 
 
 def actions(whole: RunLog, part: RunLog, agent: str) -> Iterator[RenderableType]:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from dramaturg.evaluation.metrics.repetition import repetition
-from dramaturg.evaluation.simulation.log import (
+from dramaturg.cli.simulation.run_log import (
+    REPETITION,
     Acting,
     Action,
     Context,
@@ -19,9 +19,10 @@ from dramaturg.evaluation.simulation.log import (
     Silence,
     Told,
     Vote,
+    each_step,
     talks_of,
 )
-from dramaturg.evaluation.simulation.measures import REPETITION, each_step
+from dramaturg.evaluation.metrics.repetition import repetition
 from dramaturg.nodes.world.world import EVENT_IMPORTANCE
 
 Row = dict[str, Any]

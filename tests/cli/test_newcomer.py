@@ -118,7 +118,7 @@ def test_what_was_not_opened_is_said(
         ("evaluate", "--role", "ada", "--methods", "profile"),
         ("report", "run"),
         ("studies", "scope-detection", "--role", "silver"),
-        ("published",),
+        ("studies.published",),
     ],
 )
 def test_a_missing_extra_is_noticed_before_a_model_is_asked(

@@ -45,7 +45,7 @@ def is_here(row: Row) -> tuple[Any, Any]:
     """What a row speaks of is under the paper's rules, and under ours."""
     if "." in row.name:
         module, _, name = row.name.rpartition(".")
-        value = getattr(import_module(f"dramaturg.{module}"), name)
+        value = getattr(import_module(module if module.startswith("studies") else f"dramaturg.{module}"), name)
         return value, value
     if row.of == "judges":
         return JUDGES[row.name].scale, JUDGES[row.name].scale

@@ -9,11 +9,11 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.simulation.tasks import MeasureSettings
 from dramaturg.prompts import load
 from dramaturg.stores.library import open_role
 from dramaturg.workflows.riverbend import graph
 from dramaturg.workflows.riverbend_agents import RiverbendContext
+from studies.simulation.tasks import MeasureSettings
 
 from fakes import ScriptedChatModel
 from roles import WordEmbeddings, said

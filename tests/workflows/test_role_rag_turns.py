@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from dramaturg.evaluation.studies.study import gold
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.self_contained import refers_back, stands_alone
 from dramaturg.workflows.role_rag import RoleRagContext, build
+from studies.study import gold
 
 from fakes import ScriptedChatModel
 from roles import fenced, run_settings

@@ -11,7 +11,8 @@ import pytest
 from dramaturg.evaluation.metrics.alignment import alignment, ceiling, floors, split_batches
 from dramaturg.evaluation.metrics.intervals import cluster_interval, paired_interval
 from dramaturg.evaluation.metrics.paired_tests import paired_test
-from dramaturg.evaluation.metrics.type_metrics import Recomputed, off, published_tables, recomputed, type_hits
+from dramaturg.evaluation.metrics.type_metrics import type_hits
+from studies.published import Recomputed, off, published_tables, recomputed
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 needs_data = pytest.mark.skipif(not SHARED, reason="set DRAMATURG_SHARED_DATA to the folder of shared data")
