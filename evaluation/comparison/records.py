@@ -23,6 +23,8 @@ class _Record(BaseModel):
     """A digest of all that the record depends on."""
     error: str = ""
     """Why there is no answer; empty: there is one."""
+    refused: bool = False
+    """Whether there is none because the server did not take the question: a filter kept it back, or it was too long."""
     model: str = ""
     """Who answered."""
 
@@ -47,6 +49,11 @@ class Reply(_Record):
     user_tokens: int = 0
 
     @property
+    def about(self) -> str:
+        """What was asked, by whichever method and however often."""
+        return f"{self.role} {self.question}"
+
+    @property
     def all_calls(self) -> int:
         """Those of the method and of the simulated user."""
         return self.calls + self.user_calls
@@ -69,6 +76,11 @@ class Judged(_Record):
     """The version of the judge's prompt."""
     calls: int = 0
     tokens: int = 0
+
+    @property
+    def about(self) -> str:
+        """What was judged."""
+        return self.reply
 
     @property
     def all_calls(self) -> int:

@@ -91,6 +91,7 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         applicable=found.state != "not_applicable",
         reason=found.reason if found.state == "judged" else found.error,
         error=found.error if found.state == "missing" else "",
+        refused=found.refused,
         **asked_in_all([judge.account.usage()]),
     )
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from dramaturg.models.errors import TOO_LONG, RequestRejected
+from dramaturg.models.errors import OF_WORDS, TOO_LONG, RequestRejected
 from dramaturg.models.servers.endpoints import Endpoint
 from dramaturg.models.servers.forms import FORMS, LIMITS, PARAMETERS, REBUILT, Request, features_of, tokens_of, without
 from dramaturg.models.servers.refusals import (
@@ -125,6 +125,8 @@ class Negotiation:
         if named.intersection(FORMS):
             self._server.doubt(named | ({"json_object"} if refusal.is_of_all_formats() else set()))
             return False
+        if not named and refusal.status in REFUSALS and not self._server.unknown(asked):
+            setattr(error, OF_WORDS, True)
         if named:
             self._named |= named
         elif refusal.status in REFUSALS and not self._server.refuses_all():
