@@ -306,10 +306,9 @@ class Desk:
             refused = self._refused.setdefault(record.model, set())
             refused.add(record.about)
             if len(refused) >= FIRST_REFUSALS:
-                raise ModelRefused(
-                    f"The model {record.model!r} has refused the first {len(refused)} questions and answered none, so "
-                    f"nothing more is asked; the same command begins with other questions. The last time: {record.error}"
-                )
+                first = f"The model {record.model!r} has refused the first {len(refused)} questions and answered none"
+                then = "so nothing more is asked; the same command begins with other questions"
+                raise ModelRefused(f"{first}, {then}. The last time: {record.error}")
 
     async def prepared(self, now: Indexed | None) -> None:
         """Write down what an index has cost; one that was there before costs nothing more."""

@@ -300,7 +300,7 @@ async def test_a_bare_refusal_is_about_the_prompt_where_others_like_it_were_take
     server.ways = ["good"]
     await write(chat_model("m"), MESSAGES)
     server.active = [Way("a gateway", check=lambda _: Refusal(400, {"error": {"message": "Bad request"}}))]
-    with pytest.raises(PromptRefused, match="refuses this prompt .* and takes others"):
+    with pytest.raises(PromptRefused, match=r"refuses this prompt .* and takes others"):
         await write(chat_model("m"), MESSAGES)
     assert not chat_model("m").shared.server.refused
 

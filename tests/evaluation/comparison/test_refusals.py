@@ -103,7 +103,7 @@ async def test_a_server_that_refuses_everything_ends_the_run_at_its_first_questi
 ) -> None:
     filtering(server, AZURE, "number")
     evaluation = over_endpoint(library, server, monkeypatch)
-    with pytest.raises(ModelRefused, match="refused the first 5 questions and answered none.*holds back"):
+    with pytest.raises(ModelRefused, match=r"refused the first 5 questions and answered none.*holds back"):
         await taken(evaluation)
     known = RecordFile(evaluation.folder).read().replies.values()
     assert FIRST_REFUSALS <= len(known) < ASKED
