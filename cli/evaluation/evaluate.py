@@ -41,7 +41,7 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import Estimate, estimated, of_indexes
 from dramaturg.evaluation.comparison.interviews import told_apart
 from dramaturg.evaluation.comparison.merging import merged
-from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_same
+from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_made, require_same
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.evaluation.datasets.folders import wish_of
@@ -197,7 +197,7 @@ def evaluate_command(
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None
     if source:
-        read_plan(source)
+        require_made(read_plan(source))
 
     def evaluation_in(place: Library) -> Evaluation:
         told = settings if place is shelf else settings.model_copy(update={"library": str(place.root)})
@@ -303,7 +303,9 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
         valid = found.valid and heard.valid
-        print_json({"run": provenance(plan), **as_record(found, spent), "valid": valid, "interviews": plain(heard)})
+        print_json(
+            {"run": provenance(plan, records), **as_record(found, spent), "valid": valid, "interviews": plain(heard)}
+        )
         return
     differences = [difference_table(plan, found)] * bool(found.planned)
     for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):

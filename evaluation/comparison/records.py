@@ -27,6 +27,8 @@ class _Record(BaseModel):
     """Whether there is none because the server did not take the question: a filter kept it back, or it was too long."""
     model: str = ""
     """Who answered."""
+    dramaturg: str = ""
+    """The version that asked; records of earlier ones do not say."""
 
 
 class Reply(_Record):
@@ -39,6 +41,8 @@ class Reply(_Record):
     question: str
     """Its id."""
     asked: str
+    made: str = ""
+    """A digest of what made it: the method's code, prompts and settings."""
     text: str
     evidence: dict[str, Any] = {}
     calls: int = 0

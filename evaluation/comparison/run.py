@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.evaluation.comparison.contestants import ToAsk, contestant, language_in
 from dramaturg.evaluation.comparison.interviews import FOLDER, Left, context_of, left_of
-from dramaturg.evaluation.comparison.plan import Plan, keep_plan, read_plan
+from dramaturg.evaluation.comparison.plan import Plan, keep_plan, read_plan, require_made
 from dramaturg.evaluation.comparison.records import FILE, Indexed, Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.comparison.speakers import MethodSpeakers
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
@@ -96,9 +97,9 @@ def take_over(source: Path, folder: Path) -> None:
     """Let a run begin with what another one had answered: its records and interviews, as far as the plan wants them.
 
     Raises:
-        ValueError: this run has begun already, or the other is none.
+        ValueError: the other is none, or does not say what made its replies.
     """
-    read_plan(source)
+    require_made(read_plan(source))
     if (folder / FILE).exists():
         return  # it has begun, and goes on with what it took over then
     make_folder(folder, within=folder.parent)
@@ -228,6 +229,7 @@ class Desk:
     def __init__(self, file: RecordFile, known: Records, settings: EvaluationSettings) -> None:
         self.file = file
         self.known = known
+        self.version = version("dramaturg")
         self.most_calls = settings.most_calls
         self.calls = 0
         self.under_way = 0
@@ -267,7 +269,7 @@ class Desk:
                 finally:
                     self.under_way -= 1
                 self.calls += record.all_calls
-                self._unwritten.append(record)
+                self._unwritten.append(record.model_copy(update={"dramaturg": self.version}))
                 await self.write()
                 taken += 1
                 self.heed(record)

@@ -117,6 +117,7 @@ class MethodSpeakers:
             "seed": asked.seed,
             "question": asked.question.id,
             "asked": asked.question.text,
+            "made": asked.made,
             "model": "" if asked.contestant.method in BOUNDS else speaking_model(self.shared),
         }
         try:

@@ -87,7 +87,7 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
     judges = f"Judges: {', '.join(plan.judges)}. " if has_judges(plan) else ""
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
-        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
+        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {' and '.join(plan.versions(records))}."
     )
     yield f"Each method is compared with {plan.compared_with}."
     yield from left_out_lines(plan)
