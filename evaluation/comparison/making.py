@@ -1,4 +1,4 @@
-"""What makes a method's replies: its code, its prompts and its settings, so that replies of another make are kept apart.
+"""What makes a method's replies: its code, prompts and settings. Replies of another make are kept apart.
 
 The code is that of the method's module and of all modules of nodes and workflows which it imports, as Python reads it:
 comments, docstrings and layout do not count. The prompts are those that are named in it. What else a reply hangs on is
@@ -121,11 +121,8 @@ def module_of(name: str) -> Module | None:
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     texts = {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
     known = {one.partition(".")[0] for one in prompt_names()}
-    return Module(
-        sha(" ".join(shape(tree, [])).encode(errors="surrogatepass")),
-        frozenset(texts & known),
-        frozenset(imported(tree, package)),
-    )
+    code = " ".join(shape(tree, [])).encode(errors="surrogatepass")
+    return Module(sha(code), frozenset(texts & known), frozenset(imported(tree, package)))
 
 
 def file_of(name: str) -> Path | None:

@@ -85,9 +85,10 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         what = f"Talks: {plan.talks} of {number} turns" if plan.talks else f"Questions: {number}"
         asked = f"{what}, from {plan.dataset}{licence}. "
     judges = f"Judges: {', '.join(plan.judges)}. " if has_judges(plan) else ""
+    versions = " and ".join(plan.versions(records))
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
-        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {' and '.join(plan.versions(records))}."
+        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {versions}."
     )
     yield f"Each method is compared with {plan.compared_with}."
     yield from left_out_lines(plan)

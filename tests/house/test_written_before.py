@@ -471,7 +471,7 @@ def test_an_evaluation_is_reported_and_gone_on_with_by_nobody(run: Run, stub: En
     rows = json.loads(run("report", "evaluation", "--json"))["rows"]
     assert [[one["contestant"], one["interval"]["n_values"]] for one in rows] == expected("evaluation")
     for more in (("--limit", "1", "--out", "evaluation"), ("--from", "evaluation", "--out", "whole")):
-        with pytest.raises(AssertionError, match="is of an earlier version.*dramaturg report shows it"):
+        with pytest.raises(AssertionError, match=r"is of an earlier version.*dramaturg report shows it"):
             run(*EVALUATION, *more)
     assert stub.asked == []
     assert not Path("whole").exists()
