@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dramaturg.cli.evaluation.datasets import ProfilesOption
-from dramaturg.cli.evaluation.from_dataset import agreed, production_of, rehearsed
+from dramaturg.cli.evaluation.from_dataset import able, agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
     difference_table,
@@ -171,8 +171,20 @@ def evaluate_command(
     production = production_of(wish, shelf, replies=replies) if wish else None
     if not (production or roles):
         raise ValueError("--role needs one or more names: dramaturg roles lists those of the library.")
+    compared = tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods)))
+    settings = EvaluationSettings(
+        library=str(library_path(library)),
+        chat_model=model,
+        prompts=prompts,
+        judges=tuple(judge or ()),
+        most_calls=most_calls,
+        server=server,
+        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+    )
+    if production:
+        production = able(production, compared, settings, shelf)
     wanted = Wanted(
-        methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
+        methods=compared,
         roles=production.roles if production else names_in("--role", roles or []),
         seeds=tuple(map(whole, names_in("--seeds", seeds or ["0"]))),
         metrics=measures,
@@ -184,15 +196,6 @@ def evaluate_command(
         bounds=with_bounds,
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",
-    )
-    settings = EvaluationSettings(
-        library=str(library_path(library)),
-        chat_model=model,
-        prompts=prompts,
-        judges=tuple(judge or ()),
-        most_calls=most_calls,
-        server=server,
-        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None

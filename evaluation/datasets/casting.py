@@ -7,7 +7,7 @@ from pathlib import Path
 from dramaturg.evaluation.datasets import charactereval
 from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, file_stem, free_id
 from dramaturg.evaluation.datasets.catalogue import known
-from dramaturg.evaluation.datasets.coser import NARRATOR, Book, Plot, heard, is_coser
+from dramaturg.evaluation.datasets.coser import NARRATOR, Book, Plot, heard, is_coser, known_as
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import Source, Tally, documents, text_of
 from dramaturg.evaluation.datasets.folders import Wish, files_below, folder_with, gathered, missing, wish_of
@@ -132,11 +132,12 @@ def cast_coser(wish: Wish) -> Cast:
         until = len(book.plots) - tenth if book.split_plot_index is None else book.split_plot_index
         notes.append(f"{len(book.plots) - until} of {len(book.plots)} plots of {source.name} are held back")
         several = f"{title} " if len(found) > 1 else ""  # people of two books may have one name
-        roles = dict[str, str]()
-        for name, one in book.character_datasets.items():
+        roles, same = dict[str, str](), known_as(book)
+        for name in (one for one in book.character_datasets if one not in same):
             roles[name] = free_id(wish.name, several + name, {*members, *roles.values()})
-            if one.profile.strip():
-                members[roles[name]] = in_book(book, title, until, name)
+            names = [name, *sorted(other for other, person in same.items() if person == name)]
+            if any(book.character_datasets[one].profile.strip() for one in names):
+                members[roles[name]] = in_book(book, title, until, names)
         for question in read_dataset(source.path, "coser").questions:
             told = {"id": several + question.id, "role": roles[question.role] if several else question.role}
             questions.append(question.model_copy(update=told))
@@ -146,17 +147,22 @@ def cast_coser(wish: Wish) -> Cast:
     return gathered(wish, members, whole, ask, notes)
 
 
-def in_book(book: Book, title: str, until: int, name: str) -> Member:
-    """Somebody as the plots of a book before one have them."""
+def in_book(book: Book, title: str, until: int, names: Sequence[str]) -> Member:
+    """Somebody as the plots of a book before one have them; the first name is that of the plots."""
+    name, *others = names
     lived = [
         {"text": person.experience.strip(), **({"when": plot.chapter} if plot.chapter else {})}
         for plot in book.plots[:until]
         for person in plot.key_characters
         if person.name == name and person.experience.strip()
     ]
-    profile = f"# {name}\n\n{book.character_datasets[name].profile.strip()}"
+    profiles = {
+        "profile" if one == name else f"profile of {one}": f"# {one}\n\n{text}"
+        for one in names
+        if (text := book.character_datasets[one].profile.strip())
+    }
     scenes = [*known_scenes(title, book.plots[:until], name)]
-    return Member(name=name, documents={"profile": profile}, scenes=scenes, memories=lived)
+    return Member(name=name, aliases=tuple(others), documents=profiles, scenes=scenes, memories=lived)
 
 
 def known_scenes(book: str, plots: Sequence[Plot], name: str) -> Iterator[Scene]:

@@ -89,6 +89,31 @@ def test_a_book_of_coser_has_plots_to_learn_from(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("extra", "joined"),
+    [
+        (["Duke of Albany", "Albany"], {"coser-duke-of-albany": ("Albany",)}),
+        (["Duke of Albany", "Earl of Albany", "Albany"], {"coser-albany": ()}),  # who is meant is not said
+        (["Duke of Albany", "Albanyshire"], {"coser-albanyshire": ()}),
+    ],
+)
+def test_a_name_that_is_in_no_plot_is_that_of_the_one_person_whose_name_has_it(
+    tmp_path: Path, extra: list[str], joined: dict[str, tuple[str, ...]]
+) -> None:
+    tiny.coser(tmp_path)
+    file = tmp_path / "The Light.json"
+    book: Any = json.loads(file.read_text(encoding="utf-8"))
+    book["character_datasets"] |= {name: {"profile": f"{name} is brave."} for name in extra}
+    for name in extra[:-1]:
+        book["plots"][0]["key_characters"].append({"name": name, "experience": f"{name} came to the rock."})
+    tiny.put(file, book)
+    cast = cast_in("coser", tmp_path)
+    assert {role: cast.members[role].aliases for role in joined} == joined
+    one = cast.members["coser-duke-of-albany"]
+    assert ("profile of Albany" in one.documents) == bool(one.aliases)
+    assert cast.chosen(["Albany"] if one.aliases else ["Duke of Albany"]) == ["coser-duke-of-albany"]
+
+
 def test_two_books_of_coser_do_not_mix(tmp_path: Path) -> None:
     cast = cast_in("coser", tiny.coser(tiny.coser(tmp_path), "The Fog"))
     assert [*cast.members] == ["coser-the-fog-ada", "coser-the-fog-tom", "coser-the-light-ada", "coser-the-light-tom"]
@@ -338,7 +363,7 @@ def test_profiles_hold_whole_sentences() -> None:
         ("charactereval", "charactereval", 12, 191),
         ("rolebench", "rolebench", 4, 533),
         ("character_llm", "character_llm", 3, 269),
-        ("coser", "coser_plays", 15, 15),
+        ("coser", "coser_plays", 14, 15),
     ],
 )
 def test_the_real_ones_become_roles(tmp_path: Path, name: str, folder: str, roles: int, questions: int) -> None:
