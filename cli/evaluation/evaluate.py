@@ -119,6 +119,9 @@ UserOption = Annotated[
     str,
     typer.Option("--user", metavar="NAME", help="A simulated user that talks with the roles: a role's id, or a name."),
 ]
+AnonymousOption = Annotated[
+    bool, typer.Option("--anonymous", help="Replace names of the role and the asker in what judges see.")
+]
 ScriptOption = Annotated[
     Path | None, typer.Option("--script", help="A file with one scripted talk per line, used instead of questions.")
 ]
@@ -153,6 +156,7 @@ def evaluate_command(
     model: ModelOption = "auto",
     judge: JudgesOption = None,
     most_calls: MostCallsOption = 0,
+    anonymous: AnonymousOption = False,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
@@ -196,6 +200,7 @@ def evaluate_command(
         bounds=with_bounds,
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",
+        anonymous=anonymous,
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None

@@ -113,7 +113,7 @@ def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
 
 def provenance(plan: Plan, records: Records) -> dict[str, Any]:
     """What a run's numbers are of: what was asked, of whom, by which rules, and with which models."""
-    of_plan = ("roles", "seeds", "metrics", "model", "dataset", "licence", "dramaturg", "turns", "user")
+    of_plan = ("roles", "seeds", "metrics", "model", "dataset", "licence", "dramaturg", "turns", "user", "anonymous")
     return {
         "methods": {name: {"rules": rules_of(name) or None} for name in plan.methods},
         "compared_with": plan.compared_with,

@@ -94,6 +94,8 @@ class Plan(_Frozen):
     """How many turns each talk has; 0: there are none, or they are those of a script."""
     user: str = ""
     """Whom a model plays that speaks with the roles, and which model that is; empty: nobody."""
+    anonymous: bool = False
+    """Whether judges of replies are not shown the names of the role and of who asks; those of interviews never are."""
     made: Mapping[str, Making] = {}
     """What makes the replies of each method; plans of earlier versions do not say."""
     taken_from: str = ""
@@ -173,6 +175,8 @@ class Wanted(_Frozen):
     """The path of what is right of the roles by the inventories."""
     baseline: str = ""
     """The method that each other one is compared with; empty: the first."""
+    anonymous: bool = False
+    """Whether judges of replies are shown no names."""
 
 
 def planned(
@@ -243,6 +247,7 @@ def planned(
         else {},
         left_out={role.id: gone for role, of in chosen if (gone := kinds(once[role.id]) - kinds(of))},
         repeated={role: again for role, of in there.items() if (again := len(of) - len(once[role]))},
+        anonymous=wanted.anonymous,
         made=made,
         turns=wanted.turns,
         user=f"{wanted.user} by {name_of(shared.chat_model)}" if wanted.user else "",

@@ -411,8 +411,9 @@ def wanted_measures(evaluation: Evaluation, known: Records) -> Iterator[ToJudge]
             if reply and not reply.error and is_measured(metric, one.contestant.name) and has_row(metric, one.question):
                 # Likeness is the embedding model's to measure, recall nobody's, all else the judges'.
                 by = {SIMILARITY: evaluation.plan.embedders.get(one.role.id, ""), RECALL: NOBODY}.get(metric)
+                language, hide = language_in(settings, one.role), evaluation.plan.anonymous
                 for name in judges_of(settings) if by is None else [by]:
-                    yield to_judge(reply, one.question, one.role, metric, language_in(settings, one.role), name)
+                    yield to_judge(reply, one.question, one.role, metric, language, name, anonymous=hide)
 
 
 def judges_of(settings: EvaluationSettings) -> dict[str, Model]:

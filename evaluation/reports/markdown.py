@@ -96,6 +96,8 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
     yield from emotion_lines(plan, records)
+    if plan.anonymous:
+        yield "The judges were shown neither the names of the roles nor those of who asks."
     if has_judges(plan) and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:
