@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dramaturg.cli.evaluation.datasets import ProfilesOption
-from dramaturg.cli.evaluation.from_dataset import agreed, production_of, rehearsed
+from dramaturg.cli.evaluation.from_dataset import able, agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
     difference_table,
@@ -41,7 +41,7 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import Estimate, estimated, of_indexes
 from dramaturg.evaluation.comparison.interviews import told_apart
 from dramaturg.evaluation.comparison.merging import merged
-from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_same
+from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_made, require_same
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.evaluation.datasets.folders import wish_of
@@ -128,6 +128,9 @@ UserOption = Annotated[
     str,
     typer.Option("--user", metavar="NAME", help="A simulated user that talks with the roles: a role's id, or a name."),
 ]
+AnonymousOption = Annotated[
+    bool, typer.Option("--anonymous", help="Replace names of the role and the asker in what judges see.")
+]
 ScriptOption = Annotated[
     Path | None, typer.Option("--script", help="A file with one scripted talk per line, used instead of questions.")
 ]
@@ -163,6 +166,7 @@ def evaluate_command(
     model: ModelOption = "auto",
     judge: JudgesOption = None,
     most_calls: MostCallsOption = 0,
+    anonymous: AnonymousOption = False,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
@@ -184,8 +188,21 @@ def evaluate_command(
     production = production_of(wish, shelf, replies=replies) if wish else None
     if not (production or roles):
         raise ValueError("--role needs one or more names: dramaturg roles lists those of the library.")
+    compared = tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods)))
+    settings = EvaluationSettings(
+        library=str(library_path(library)),
+        chat_model=model,
+        prompts=prompts,
+        judges=tuple(judge or ()),
+        printed=printed,
+        most_calls=most_calls,
+        server=server,
+        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+    )
+    if production:
+        production = able(production, compared, settings, shelf)
     wanted = Wanted(
-        methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
+        methods=compared,
         roles=production.roles if production else names_in("--role", roles or []),
         seeds=tuple(map(whole, names_in("--seeds", seeds or ["0"]))),
         metrics=measures,
@@ -197,21 +214,12 @@ def evaluate_command(
         bounds=with_bounds,
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",
-    )
-    settings = EvaluationSettings(
-        library=str(library_path(library)),
-        chat_model=model,
-        prompts=prompts,
-        judges=tuple(judge or ()),
-        printed=printed,
-        most_calls=most_calls,
-        server=server,
-        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+        anonymous=anonymous,
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None
     if source:
-        read_plan(source)
+        require_made(read_plan(source))
 
     def evaluation_in(place: Library) -> Evaluation:
         told = settings if place is shelf else settings.model_copy(update={"library": str(place.root)})
@@ -337,7 +345,9 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
         valid = found.valid and heard.valid
-        print_json({"run": provenance(plan), **as_record(found, spent), "valid": valid, "interviews": plain(heard)})
+        print_json(
+            {"run": provenance(plan, records), **as_record(found, spent), "valid": valid, "interviews": plain(heard)}
+        )
         return
     differences = [difference_table(plan, found)] * bool(found.planned)
     for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):

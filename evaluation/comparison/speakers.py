@@ -26,7 +26,7 @@ from dramaturg.evaluation.comparison.users import NOTHING, UserLine, user_line
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.chat import Account
 from dramaturg.models.environment import environment
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.files import read_if_there, write_bytes
@@ -117,6 +117,7 @@ class MethodSpeakers:
             "seed": asked.seed,
             "question": asked.question.id,
             "asked": asked.question.text,
+            "made": asked.made,
             "model": "" if asked.contestant.method in BOUNDS else speaking_model(self.shared),
         }
         try:
@@ -126,8 +127,9 @@ class MethodSpeakers:
                 about |= {"asked": user.text, "user_calls": user.calls, "user_tokens": user.tokens}
                 began = time.perf_counter()
             said = await self.say(asked)
-        except UNANSWERED as error:
-            return Reply(**about, text="", error=str(error), seconds=round(time.perf_counter() - began, 3))
+        except (*UNANSWERED, *REFUSED) as error:
+            about |= {"error": str(error), "refused": isinstance(error, REFUSED)}
+            return Reply(**about, text="", seconds=round(time.perf_counter() - began, 3))
         return Reply(
             **about,
             text=said.text,

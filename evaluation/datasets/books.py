@@ -1,6 +1,6 @@
 """CoSER's books, and the conversations of its test, as roles: who is in them by which names, and what is held back."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, file_stem, free_id
 from dramaturg.evaluation.datasets.catalogue import known
@@ -10,6 +10,7 @@ from dramaturg.evaluation.datasets.coser import (
     Circumstance,
     Plot,
     heard,
+    known_as,
     read_coser,
     read_coser_test,
 )
@@ -29,12 +30,12 @@ def cast_coser(wish: Wish) -> Cast:
         until = len(book.plots) - tenth if book.split_plot_index is None else book.split_plot_index
         notes.append(f"{len(book.plots) - until} of {len(book.plots)} plots of {source.name} are held back")
         several = f"{title} " if len(found) > 1 else ""  # people of two books may have one name
-        roles = dict[str, str]()
-        for names in people_in(book.character_datasets):
-            role = free_id(wish.name, several + names[0], {*members, *roles.values()})
-            roles |= dict.fromkeys(names, role)
-            if any(book.character_datasets[name].profile.strip() for name in names):
-                members[role] = in_book(book, title, until, names)
+        roles, same = dict[str, str](), known_as(book)
+        for name in (one for one in book.character_datasets if one not in same):
+            roles[name] = free_id(wish.name, several + name, {*members, *roles.values()})
+            names = [name, *sorted(other for other, person in same.items() if person == name)]
+            if any(book.character_datasets[one].profile.strip() for one in names):
+                members[roles[name]] = in_book(book, title, until, names)
         for question in read_coser(source).questions:
             told = {"id": several + question.id, "role": roles[question.role] if several else question.role}
             questions.append(question.model_copy(update=told))
@@ -57,14 +58,12 @@ def cast_coser_test(wish: Wish) -> Cast:
             questions.setdefault(question.id, question)
     members, roles, bare = dict[str, Member](), dict[tuple[str, str], str](), 0
     for book, people in profiles.items():
-        for names in people_in(people):
-            if not (texts := [people[name] for name in names if people[name]]):
+        for name, text in people.items():
+            if not text:
                 bare += 1
                 continue
-            role = free_id(wish.name, f"{book.partition(' (')[0]} {names[0]}", members)
-            roles |= dict.fromkeys(((book, name) for name in names), role)
-            profile = "\n\n".join((f"# {names[0]}", *texts))
-            members[role] = Member(names[0], names[1:], documents={"profile": profile}, sources=(book,))
+            role = roles[book, name] = free_id(wish.name, f"{book.partition(' (')[0]} {name}", members)
+            members[role] = Member(name, documents={"profile": f"# {name}\n\n{text}"}, sources=(book,))
     asked = [
         one.model_copy(update={"role": roles[one.labels["book"], one.role]})
         for one in questions.values()
@@ -74,35 +73,28 @@ def cast_coser_test(wish: Wish) -> Cast:
     return gathered(wish, members, whole, None, [f"{bare} characters are not described, and are no roles"] * bool(bare))
 
 
-def people_in(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """The names of each person, the fullest first.
-
-    Who has two is known by their words: all of Albany are in Duke of Albany, and in no third name.
-    """
-    words = {name: frozenset(name.casefold().split()) for name in names}
-    longer = {name: [other for other in words if words[name] < words[other]] for name in words}
-    full = {name: found[0] for name, found in longer.items() if len(found) == 1}
-    return [(name, *(other for other in words if full.get(other) == name)) for name in words if name not in full]
-
-
 def in_book(book: Book, title: str, until: int, names: Sequence[str]) -> Member:
-    """Somebody as the plots of a book before one have them."""
+    """Somebody as the plots of a book before one have them; the first name is that of the plots."""
+    name, *others = names
     lived = [
         {"text": person.experience.strip(), **({"when": plot.chapter} if plot.chapter else {})}
         for plot in book.plots[:until]
         for person in plot.key_characters
-        if person.name in names and person.experience.strip()
+        if person.name == name and person.experience.strip()
     ]
-    told = [book.character_datasets[name].profile.strip() for name in names]
-    profile = "\n\n".join((f"# {names[0]}", *filter(None, told)))
-    scenes = [*known_scenes(title, book.plots[:until], names)]
-    return Member(names[0], tuple(names[1:]), documents={"profile": profile}, scenes=scenes, memories=lived)
+    profiles = {
+        "profile" if one == name else f"profile of {one}": f"# {one}\n\n{text}"
+        for one in names
+        if (text := book.character_datasets[one].profile.strip())
+    }
+    scenes = [*known_scenes(title, book.plots[:until], name)]
+    return Member(name=name, aliases=tuple(others), documents=profiles, scenes=scenes, memories=lived)
 
 
-def known_scenes(book: str, plots: Sequence[Plot], names: Sequence[str]) -> Iterator[Scene]:
+def known_scenes(book: str, plots: Sequence[Plot], name: str) -> Iterator[Scene]:
     """The conversations of plots in which somebody speaks, without thoughts, which nobody hears, and the narrator."""
     for number, plot in enumerate(plots):
         for index, conversation in enumerate(plot.conversation):
             lines = tuple(one for one in heard(conversation.dialogues, Tally()) if one.speaker != NARRATOR)
-            if any(one.speaker in names for one in lines):
+            if any(one.speaker == name for one in lines):
                 yield Scene(f"{book}-{number}-{index}", lines, plot.chapter or "")

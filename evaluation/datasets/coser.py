@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Source, Tally, Text
+from dramaturg.stores.names import normal_name
 
 LOOKS = "a book, an object with `plots` and `character_datasets`, one file of them at a time"
 TEST_LOOKS = "test_set.json, a list of conversations with `book`, `plot`, `character_profiles` and `dialogues`"
@@ -148,6 +149,24 @@ def read_coser_test(source: Source) -> Dataset:
         for name, profile in one.character_profiles.items():
             people.setdefault(name, Character(persona=profile))
     return tally.dataset(source.name, "coser_test", TEST_LICENCE, people)
+
+
+def known_as(book: Book) -> dict[str, str]:
+    """Return who is meant by names that have a profile and that nobody in the plots has.
+
+    The authors' program wrote a profile for each name that it met. "Albany" has one and is in no plot, "Duke of Albany"
+    is: a name whose words are part of the name of one person who is there, and of no other, is that person's too.
+    """
+    there = {one.name for plot in book.plots for one in plot.key_characters}
+    for conversation in (one for plot in book.plots for one in plot.conversation):
+        there |= {one.character for one in conversation.dialogues} | {one.name for one in conversation.key_characters}
+    found: dict[str, str] = {}
+    for name in book.character_datasets.keys() - there:
+        words = {*normal_name(name).split()}
+        longer = [one for one in book.character_datasets.keys() & there if words < {*normal_name(one).split()}]
+        if len(longer) == 1:
+            found[name] = longer[0]
+    return found
 
 
 def heard(lines: list[BookLine], tally: Tally) -> list[DatasetTurn]:

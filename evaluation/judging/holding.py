@@ -15,7 +15,7 @@ from dramaturg.evaluation.judging.anchors import Known
 from dramaturg.evaluation.judging.judges import JUDGES, judged, prompt_version, text_version
 from dramaturg.evaluation.judging.lines import SPEAKER, HiddenSpeaker
 from dramaturg.models.chat import ChatModel
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.models.questions import choose
 from dramaturg.nodes.asking import after, asked_in_all
 from dramaturg.nodes.run import chat_in
@@ -152,8 +152,8 @@ async def answered(one: ToAsk, chat: ChatModel) -> Judged:
     about: dict[str, Any] = {"key": one.key, "metric": one.metric, "model": one.by, "reply": one.id}
     try:
         about |= await asked_of(one, chat)
-    except UNANSWERED as error:
-        about |= {"value": None, "error": str(error)}
+    except (*UNANSWERED, *REFUSED) as error:
+        about |= {"value": None, "error": str(error), "refused": isinstance(error, REFUSED)}
     return Judged(**about, **asked_in_all([chat.account.usage()]))
 
 
@@ -166,6 +166,7 @@ async def asked_of(one: ToAsk, chat: ChatModel) -> dict[str, Any]:
             "probability": grade.probability,
             "reason": grade.reason,
             "error": grade.error,
+            "refused": grade.refused,
             "prompt": grade.prompt_version,
         }
     if isinstance(one.about, HiddenSpeaker):

@@ -13,7 +13,7 @@ from dramaturg.evaluation.datasets.dataset import DatasetTurn
 from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import ChatModel
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.models.extracted import Extracted, cut_text
 from dramaturg.models.loose import Scale
 from dramaturg.models.questions import decide, extract, rate, write
@@ -414,6 +414,8 @@ class Grade(_Frozen):
     """The sentence that the value rests on."""
     error: str = ""
     """Why there is no value."""
+    refused: bool = False
+    """Whether there is none because the judge's server did not take the question."""
     prompt_version: str
     """A digest of the prompt's text in the language of the case: values of other versions don't compare."""
     model: str
@@ -451,8 +453,8 @@ async def judged(judge: Judge, chat: ChatModel, case: Case, by: Marking | None =
             value, probability = float(decision.answer), decision.probability
         else:
             value, probability = (await rate(chat, asked, low=low, high=high)).value, None
-    except UNANSWERED as error:
-        return made(state="missing", reason=reason, error=str(error))
+    except (*UNANSWERED, *REFUSED) as error:
+        return made(state="missing", reason=reason, error=str(error), refused=isinstance(error, REFUSED))
     return made(state="judged", value=value, probability=probability, reason=reason)
 
 

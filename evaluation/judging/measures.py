@@ -9,6 +9,7 @@ from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.comparison.talks import lines_in
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.nameless import nameless
 from dramaturg.evaluation.judging.printed import marked
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
@@ -31,6 +32,8 @@ class ToJudge(NamedTuple):
     language: str
     by: str
     key: str
+    anonymous: bool = False
+    """Whether the judge is not shown the names of the role and of who asks."""
 
 
 PLACES = ("knowledge", "selection", "specific", "general", "memories", "dialogues", "identity", "episodes")
@@ -55,11 +58,22 @@ class RefusalRates(NamedTuple):
     """Replies that no judge could judge; they are in no share."""
 
 
-def to_judge(reply: Reply, question: DatasetQuestion, role: Role, metric: str, language: str, by: str) -> ToJudge:
+def to_judge(
+    reply: Reply,
+    question: DatasetQuestion,
+    role: Role,
+    metric: str,
+    language: str,
+    by: str,
+    *,
+    anonymous: bool = False,
+) -> ToJudge:
     """Return a measure to take, with its key; `language` is that of the judge's prompt, `by` the model's name."""
     prompt = version_of(metric, language)
     rests: Any = [metric, prompt, by, reply.key, reply.text, question.told(), role.card.profile]
-    return ToJudge(reply, question, role, metric, language, by, digest(rests))
+    if anonymous and metric in JUDGES:
+        rests.append([role.card.name, *role.card.aliases])
+    return ToJudge(reply, question, role, metric, language, by, digest(rests), anonymous)
 
 
 def version_of(metric: str, language: str) -> str:
@@ -101,6 +115,7 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder, p
         applicable=found.state != "not_applicable",
         reason=found.reason if found.state == "judged" else found.error,
         error=found.error if found.state == "missing" else "",
+        refused=found.refused,
         **asked_in_all([judge.account.usage()]),
     )
 
@@ -109,7 +124,7 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
     """What a judge is shown."""
     question, role = task.question, task.role
     events = await events_of(role, question.text, embedder) if "events" in judge.needs else ""
-    return Case(
+    case = Case(
         role=role.card.name,
         question=question.text,
         reply=task.reply.text,
@@ -130,6 +145,7 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         turns=question.turn or 1,
         scope=question.scope,
     )
+    return nameless(case, (role.card.name, *role.card.aliases)) if task.anonymous else case
 
 
 def whole_talk(task: ToJudge) -> tuple[DatasetTurn, ...]:

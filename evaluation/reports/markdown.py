@@ -85,9 +85,10 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         what = f"Talks: {plan.talks} of {number} turns" if plan.talks else f"Questions: {number}"
         asked = f"{what}, from {plan.dataset}{licence}. "
     judges = f"Judges: {', '.join(plan.judges)}. " if has_judges(plan) else ""
+    versions = " and ".join(plan.versions(records))
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
-        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
+        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {versions}."
     )
     yield f"Each method is compared with {plan.compared_with}."
     yield from left_out_lines(plan)
@@ -95,6 +96,8 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
     yield from emotion_lines(plan, records)
+    if plan.anonymous:
+        yield "The judges were shown neither the names of the roles nor those of who asks."
     if has_judges(plan) and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:

@@ -1,8 +1,6 @@
 """Public datasets on stubs with a known truth: one command from the files to a report, and the report finds it."""
 
 import json
-import re
-import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -68,23 +66,6 @@ DATASETS: list[tuple[str, Callable[[Path], Path], str, tuple[str, ...]]] = [
         ("--turns", "3", "--user", "Guest"),
     ),
 ]
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "datasets.md"
-COMMAND = re.compile(r"^dramaturg (evaluate --dataset (\w+)=(?:\\\n|[^\n])*)$", re.MULTILINE)
-COMMANDS = {name: shlex.split(text.replace("\\\n", " ")) for text, name in COMMAND.findall(PAGE.read_text("utf-8"))}
-
-
-@pytest.mark.parametrize(("name", "maker"), [one[:2] for one in DATASETS], ids=[one[0] for one in DATASETS])
-def test_the_command_of_the_page_can_be_run(
-    run: Command, tmp_path: Path, name: str, maker: Callable[[Path], Path]
-) -> None:
-    folder = maker(tmp_path / "data")
-    words = [f"{name}={folder}" if word.startswith(f"{name}=") else word for word in COMMANDS[name]]
-    words = ["Ada Reed" if word == "Jack Sparrow" else word for word in words]
-    code, text, err = run(*words, "--dry-run", "--json")
-    assert (code, "Error" in err) == (0, False)
-    assert sum(one["left"] for one in json.loads(text)["to_ask"]) > 0
 
 
 @pytest.mark.parametrize(("name", "maker", "metric", "more"), DATASETS, ids=[one[0] for one in DATASETS])

@@ -93,7 +93,7 @@ def coser(folder: Path, name: str = "The Light") -> Path:
 
 
 def coser_test(folder: Path, *names: str) -> Path:
-    """Three conversations: of two books, in both of which there is an Ada, and in one a Tom with two names.
+    """Three conversations: of two books, in both of which there is an Ada, and in one a Tom and a Tom Pike.
 
     With names, each of them stands for Ada in a book of her own.
     """
