@@ -24,7 +24,7 @@ from dramaturg.evaluation.comparison.records import Indexed, Reply
 from dramaturg.evaluation.comparison.threads import TalkThreads, messages_of, said_in, scened
 from dramaturg.evaluation.comparison.users import NOTHING, UserLine, user_line
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.models.chat import Account
+from dramaturg.models.chat import Account, spending
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.nodes.asking import asked_in_all
@@ -109,7 +109,7 @@ class MethodSpeakers:
     async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why."""
         began = time.perf_counter()
-        user = NOTHING
+        user, spent = NOTHING, Account()
         about: dict[str, Any] = {
             "key": asked.key,
             "contestant": asked.contestant.name,
@@ -126,10 +126,13 @@ class MethodSpeakers:
                 asked = asked._replace(question=asked.question.model_copy(update={"text": user.text}))
                 about |= {"asked": user.text, "user_calls": user.calls, "user_tokens": user.tokens}
                 began = time.perf_counter()
+            spending.set(spent)
             said = await self.say(asked)
         except (*UNANSWERED, *REFUSED) as error:
-            about |= {"error": str(error), "refused": isinstance(error, REFUSED)}
+            about |= {"error": str(error), "refused": isinstance(error, REFUSED), **asked_in_all([spent.usage()])}
             return Reply(**about, text="", seconds=round(time.perf_counter() - began, 3))
+        finally:
+            spending.set(None)
         return Reply(
             **about,
             text=said.text,

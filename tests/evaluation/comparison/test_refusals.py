@@ -135,6 +135,15 @@ async def test_a_judge_that_refuses_everything_ends_the_run_and_loses_no_reply(l
 # On the disk, and counted
 
 
+@pytest.mark.parametrize("method", ["amadeus", "drmr"])
+async def test_what_was_asked_for_a_reply_that_did_not_come_is_counted(library: Path, method: str) -> None:
+    model = actor(reply=Filtered("Held back."))
+    found = await taken(evaluation_of(library, model, methods=(method,), limit=2, metrics=(SIMILARITY,)))
+    indexed = sum(one.calls for one in found.indexed.values())
+    assert all(one.refused for one in found.replies.values())
+    assert sum(one.calls for one in found.replies.values()) == len(model.calls) - indexed > 2
+
+
 @pytest.mark.parametrize("at_once", [1, 4])
 async def test_an_answer_is_on_the_disk_before_its_place_is_given_to_the_next_question(
     library: Path, at_once: int
