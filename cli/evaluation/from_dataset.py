@@ -80,8 +80,8 @@ def able(production: Production, methods: Sequence[str], shared: RunContext, lib
     said = [f"{', '.join(roles)} for want of {lacks}" for lacks, roles in gone.items()]
     if not there:
         raise ValueError(f"Nobody of {production.cast.title} can be played by all of these methods: {'; '.join(said)}.")
-    for one in said:
-        note(f"Left out: {one}.")
+    for left_out in said:
+        note(f"Left out: {left_out}.")
     return production._replace(found=there)
 
 

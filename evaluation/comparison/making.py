@@ -43,7 +43,8 @@ class Making(BaseModel):
         """One digest of it for a role that speaks these languages."""
         wanted = {*languages}
         prompts = {name: one for name, one in self.prompts.items() if name.rpartition(".")[2] in wanted}
-        return sha(canonical([self.code, prompts, self.settings]))
+        told: Any = [self.code, prompts, self.settings]
+        return sha(canonical(told))
 
 
 class Module(NamedTuple):
@@ -106,9 +107,9 @@ def walked(begin: Sequence[str], within: tuple[str, ...]) -> tuple[str, frozense
         if name not in found and (one := module_of(name)):
             found[name] = one
             left += (other for other in one.imports if f"{other}.".startswith(tuple(f"{of}." for of in within)))
-    code = sha(canonical(sorted((name, one.code) for name, one in found.items() if not name.endswith(".py"))))
-    own = [one.code for name, one in found.items() if name.endswith(".py")]  # a file is the same wherever it lies
-    return sha(canonical([code, *own])), frozenset().union(*(one.prompts for one in found.values()))
+    # A file is the same wherever it lies.
+    told: Any = sorted(("" if name.endswith(".py") else name, one.code) for name, one in found.items())
+    return sha(canonical(told)), frozenset().union(*(one.prompts for one in found.values()))
 
 
 @cache
