@@ -46,7 +46,7 @@ from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.evaluation.datasets.folders import wish_of
 from dramaturg.evaluation.instruments.files import NAMES
-from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in, require_printed
+from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
@@ -183,7 +183,6 @@ def evaluate_command(
     printed = printed_in(protocol or ())
     asked_for = names_in("--metrics", metrics or [SIMILARITY]) if metrics or not printed else ()
     measures = tuple(dict.fromkeys((*asked_for, *printed)))
-    require_printed(measures, printed)
     replies = bool(told_apart(measures)[0])
     production = production_of(wish, shelf, replies=replies) if wish else None
     if not (production or roles):

@@ -32,6 +32,7 @@ from dramaturg.evaluation.comparison.talks import FEWEST, scenes_opened, scripte
 from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import AIM, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
+from dramaturg.evaluation.judging.printed import require_printed
 from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
@@ -191,6 +192,7 @@ def planned(
     """
     metrics, inventories = told_apart(wanted.metrics)
     require_talks(wanted, metrics, server_of(shared))
+    require_printed(metrics, getattr(shared, "printed", {}))
     # What a simulated user says hangs on the reply, so that floor and ceiling would have other talks.
     bounded = wanted.bounds and metrics and not wanted.user
     methods, bounds = contestants_of(wanted.methods), BOUNDS if bounded else {}

@@ -14,7 +14,7 @@ from dramaturg.stores.library import open_role
 
 from evaluations import evaluation_of, judge, library_of, speaker, taken
 
-SINGLE = tuple(name for name in JUDGES if name not in OF_TALKS)
+SINGLE = tuple(name for name, judge in JUDGES.items() if name not in OF_TALKS and not judge.printed)
 
 
 @pytest.fixture
