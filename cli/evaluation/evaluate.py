@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dramaturg.cli.evaluation.datasets import ProfilesOption
-from dramaturg.cli.evaluation.from_dataset import agreed, production_of, rehearsed
+from dramaturg.cli.evaluation.from_dataset import able, agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
     difference_table,
@@ -41,11 +41,12 @@ from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import Estimate, estimated, of_indexes
 from dramaturg.evaluation.comparison.interviews import told_apart
 from dramaturg.evaluation.comparison.merging import merged
-from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_same
+from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_made, require_same
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.evaluation.datasets.folders import wish_of
 from dramaturg.evaluation.instruments.files import NAMES
+from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
@@ -84,6 +85,14 @@ MetricsOption = Annotated[
         f"interviews: {', '.join(NAMES)}, or a path. Default: {SIMILARITY}.",
     ),
 ]
+ProtocolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol",
+        metavar="NAME=FILE",
+        help=f"Also judge in a paper's own words, from the text of your copy of it: {', '.join(PROTOCOLS)}.",
+    ),
+]
 BaselineOption = Annotated[
     str, typer.Option("--baseline", help="The method that the others are compared with. Default: the first.")
 ]
@@ -119,6 +128,9 @@ UserOption = Annotated[
     str,
     typer.Option("--user", metavar="NAME", help="A simulated user that talks with the roles: a role's id, or a name."),
 ]
+AnonymousOption = Annotated[
+    bool, typer.Option("--anonymous", help="Replace names of the role and the asker in what judges see.")
+]
 ScriptOption = Annotated[
     Path | None, typer.Option("--script", help="A file with one scripted talk per line, used instead of questions.")
 ]
@@ -128,6 +140,7 @@ def evaluate_command(
     methods: MethodsOption,
     roles: RolesOption = None,
     metrics: MetricsOption = None,
+    protocol: ProtocolOption = None,
     dataset: Annotated[
         str,
         typer.Option(
@@ -153,6 +166,7 @@ def evaluate_command(
     model: ModelOption = "auto",
     judge: JudgesOption = None,
     most_calls: MostCallsOption = 0,
+    anonymous: AnonymousOption = False,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
@@ -166,13 +180,28 @@ def evaluate_command(
     """Compare methods: each one answers the same questions, and judges score the answers."""
     shelf, named = shelf_of(library), names_in("--role", roles) if roles else ()
     wish = wish_of(dataset, named, profiles)
-    measures = names_in("--metrics", metrics or [SIMILARITY])
+    printed = printed_in(protocol or ())
+    asked_for = names_in("--metrics", metrics or [SIMILARITY]) if metrics or not printed else ()
+    measures = tuple(dict.fromkeys((*asked_for, *printed)))
     replies = bool(told_apart(measures)[0])
     production = production_of(wish, shelf, replies=replies) if wish else None
     if not (production or roles):
         raise ValueError("--role needs one or more names: dramaturg roles lists those of the library.")
+    compared = tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods)))
+    settings = EvaluationSettings(
+        library=str(library_path(library)),
+        chat_model=model,
+        prompts=prompts,
+        judges=tuple(judge or ()),
+        printed=printed,
+        most_calls=most_calls,
+        server=server,
+        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+    )
+    if production:
+        production = able(production, compared, settings, shelf)
     wanted = Wanted(
-        methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
+        methods=compared,
         roles=production.roles if production else names_in("--role", roles or []),
         seeds=tuple(map(whole, names_in("--seeds", seeds or ["0"]))),
         metrics=measures,
@@ -184,20 +213,12 @@ def evaluate_command(
         bounds=with_bounds,
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",
-    )
-    settings = EvaluationSettings(
-        library=str(library_path(library)),
-        chat_model=model,
-        prompts=prompts,
-        judges=tuple(judge or ()),
-        most_calls=most_calls,
-        server=server,
-        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+        anonymous=anonymous,
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None
     if source:
-        read_plan(source)
+        require_made(read_plan(source))
 
     def evaluation_in(place: Library) -> Evaluation:
         told = settings if place is shelf else settings.model_copy(update={"library": str(place.root)})
@@ -323,7 +344,9 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
         valid = found.valid and heard.valid
-        print_json({"run": provenance(plan), **as_record(found, spent), "valid": valid, "interviews": plain(heard)})
+        print_json(
+            {"run": provenance(plan, records), **as_record(found, spent), "valid": valid, "interviews": plain(heard)}
+        )
         return
     differences = [difference_table(plan, found)] * bool(found.planned)
     for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):

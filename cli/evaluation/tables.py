@@ -12,6 +12,7 @@ from dramaturg.evaluation.comparison.contestants import rules_of
 from dramaturg.evaluation.comparison.estimates import Estimate
 from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.reports.interviews import InterviewTables, Portrait, agreement_cells
 from dramaturg.evaluation.reports.labels import LabelAgreement
 from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, bounds, comparison_cells, has_judges, signed
@@ -110,13 +111,14 @@ def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
     return table
 
 
-def provenance(plan: Plan) -> dict[str, Any]:
+def provenance(plan: Plan, records: Records) -> dict[str, Any]:
     """What a run's numbers are of: what was asked, of whom, by which rules, and with which models."""
-    of_plan = ("roles", "seeds", "metrics", "model", "dataset", "licence", "dramaturg", "turns", "user")
+    of_plan = ("roles", "seeds", "metrics", "model", "dataset", "licence", "dramaturg", "turns", "user", "anonymous")
     return {
         "methods": {name: {"rules": rules_of(name) or None} for name in plan.methods},
         "compared_with": plan.compared_with,
         **{name: plain(getattr(plan, name)) for name in of_plan},
+        "versions": [*plan.versions(records)],
         "judges": [*plan.judges] if has_judges(plan) else [],
         "embedding_models": dict(plan.embedders),
         "inventories": [one.metric for one in plan.inventories],

@@ -85,9 +85,10 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         what = f"Talks: {plan.talks} of {number} turns" if plan.talks else f"Questions: {number}"
         asked = f"{what}, from {plan.dataset}{licence}. "
     judges = f"Judges: {', '.join(plan.judges)}. " if has_judges(plan) else ""
+    versions = " and ".join(plan.versions(records))
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
-        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
+        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {versions}."
     )
     yield f"Each method is compared with {plan.compared_with}."
     yield from left_out_lines(plan)
@@ -95,6 +96,8 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
     yield from emotion_lines(plan, records)
+    if plan.anonymous:
+        yield "The judges were shown neither the names of the roles nor those of who asks."
     if has_judges(plan) and set(plan.judges) == {plan.model}:
         yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
     if plan.bounds:
@@ -230,15 +233,15 @@ def difference_cells(one: Difference) -> Iterator[str]:
 
 
 def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """RoleRAG's rate of rejected unknown questions as a whole."""
+    """How often a role kept to what it can know, in and out of scope together; after RoleRAG's UQR."""
     names = [*plan.methods, *(one for one in plan.bounds if one == FLOOR)]
     judges = judges_of(plan, records, REFUSAL)
     rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in names for judge in judges]
     known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
     if known:
         yield (
-            "UQR as a whole (refusals out of scope and answers in scope, of all; a role that always refuses has the "
-            f"share of questions out of scope): {'; '.join(known)}."
+            "Kept to what the role can know, as a whole (refusals out of scope and answers in scope, of all; a role "
+            f"that always refuses has the share of questions out of scope): {'; '.join(known)}."
         )
 
 

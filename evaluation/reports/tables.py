@@ -327,7 +327,7 @@ def more(number: int) -> str:
 
 
 def overall_refusals(plan: Plan, records: Records, contestant: str, judge: str) -> float | None:
-    """RoleRAG's UQR: refusals out of scope and answers in scope, of all that were judged."""
+    """After RoleRAG's UQR: refusals out of scope and answers in scope, of all that were judged."""
     found = by_reply(records, REFUSAL, judge)
     scopes = ((plan.question(one).scope, value_of(one, found)) for one in plan.of(contestant))
     return refusal_rates((scope, value) for scope, value in scopes if scope).overall
@@ -379,10 +379,11 @@ def unit(plan: Plan) -> str:
 
 
 def costs(plan: Plan, records: Records) -> list[ReplyCosts]:
-    """Return what each method has cost; seconds are wall-clock time, summed over replies."""
+    """Return what each method has cost by the plan, whose judges alone count; seconds are summed over replies."""
     found = []
     keys = {one.key: one.contestant for one in plan.entries}
-    judged = [(keys[one.reply], one) for one in records.judged.values() if one.reply in keys]
+    wanted = (one for one in records.judged.values() if one.model in plan.judges and one.metric in plan.metrics)
+    judged = [(keys[one.reply], one) for one in wanted if one.reply in keys]
     for name in plan.methods if plan.entries else ():
         replies = [records.replies[one.key] for one in plan.of(name) if one.key in records.replies]
         indexed = [one for one in records.indexed.values() if one.contestant == name and one.role in plan.roles]

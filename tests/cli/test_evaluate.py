@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from langchain_core.messages import BaseMessage
 from made_runs import made_run
 
 from dramaturg.evaluation.comparison.plan import read_plan
+from dramaturg.evaluation.judging import printed
+from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.lines import SPEAKER
 from dramaturg.evaluation.judging.standing import ANCHORS, Measured
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
@@ -360,3 +363,20 @@ def test_what_failed_in_one_place_was_answered_in_another(run: Command, tmp_path
     for order in ((one, two), (two, one)):
         found = json.loads(run("report", *map(str, order), "--out", str(tmp_path / "all"), "--json")[1])
         assert (found["valid"], {row["missing"]["missing"] for row in found["rows"]}) == (True, {0})
+
+
+def test_a_paper_judges_in_its_own_words(
+    run: Command, out: str, stub: Endpoint, asked: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "Be {character}, who is {description}. {question} {response} Say Rating: <rating>"
+    prompts = printed.PROTOCOLS["role-rag"].prompts
+    (tmp_path / "paper.txt").write_text("".join(f"{one.begins} {words} {one.ends}" for one in prompts))
+    known = {one.metric: replace(JUDGES[one.metric], printed=printed.letters_of(words)) for one in prompts}
+    monkeypatch.setattr(printed, "JUDGES", known)
+    code, _, err = run("evaluate", *METHODS, "--metrics", "KE", "--out", out)
+    assert (code, "--protocol role-rag=FILE" in err, asked) == (2, True, [])
+    stub.model = actor(reply="The keeper. Rating: 1")
+    code, text, err = run("evaluate", *METHODS, "--protocol", f"role-rag={tmp_path}/paper.txt", "--out", out, "--json")
+    rows = {(one["metric"], one["contestant"]): one["interval"]["mean"] for one in json.loads(text)["rows"]}
+    assert (code, {metric for metric, _ in rows}, {*rows.values()}) == (0, {"KE", "KH", "UQR"}, {1.0})
+    assert sum("Say Rating: <rating>" in json.dumps(body) for body in asked) == len(read_plan(Path(out)).entries) * 3

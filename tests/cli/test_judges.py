@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
+from dramaturg.evaluation.judging.lines import SPEAKER
+
 from commands import Command
 from evaluations import QUESTIONS
 from fakes import ScriptedChatModel
@@ -139,3 +141,25 @@ def test_the_report_of_a_run_names_how_its_judge_stands(run: Command, asked: lis
         text = (folder / name).read_text(encoding="utf-8")
         assert text.count("By accuracy, what stub says means nothing") == 2  # at the top, and at the table
         assert "never held" not in text
+
+
+def test_who_is_speaking_is_asked_in_the_prompts_of_persona_eval(
+    run: Command, stub: Endpoint, asked: list[Any], tmp_path: Path
+) -> None:
+    rows = "".join(
+        f'"Who says {n}? Name {name}.",Ada,Tom,Jory,Fay,{name}\n' for n in range(6) for name in ("Tom", "Fay")
+    )
+    (tmp_path / "Drama.csv").write_text(f"prompt,option1,option2,option3,option4,gt\n{rows}")
+
+    def knows(messages: list[BaseMessage]) -> str:
+        name = said_in(messages).rpartition("Name ")[2].strip(".")
+        return json.dumps({one: float(one == name) for one in ("Ada", "Tom", "Jory", "Fay")})
+
+    stub.model = ScriptedChatModel(reply=knows)
+    code, text, err = run("judges", "--persona-eval", str(tmp_path / "Drama.csv"), "--limit", "10", "--json")
+    (found,) = json.loads(text)
+    assert (code, found["metric"], found["told"]["value"], found["told"]["n"]) == (0, SPEAKER, 1.0, 10)
+    assert "MIT licence" in err
+    before = len(asked)
+    assert run("judges", "--persona-eval", str(tmp_path / "Drama.csv"), "--limit", "10")[0] == 0
+    assert len(asked) == before
