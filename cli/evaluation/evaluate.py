@@ -214,6 +214,7 @@ def evaluate_command(
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",
         anonymous=anonymous,
+        unplayed=tuple(production.unplayed) if production else (),
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None

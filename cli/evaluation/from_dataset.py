@@ -28,6 +28,8 @@ class Production(NamedTuple):
     wish: Wish
     cast: Cast
     found: Sequence[Placed]
+    unplayed: Sequence[str] = ()
+    """Who is left out, and for want of what."""
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -62,7 +64,7 @@ def production_of(wish: Wish, library: Library, *, replies: bool) -> Production:
 
 
 def able(production: Production, methods: Sequence[str], shared: RunContext, library: Library) -> Production:
-    """Leave out roles that a method of the comparison has no files for, and say so; whom the user names stays.
+    """Leave out roles that a method of the comparison has no files for; whom the user names stays.
 
     Else all roles of a dataset would be refused for one of whom every line is held back.
 
@@ -80,9 +82,7 @@ def able(production: Production, methods: Sequence[str], shared: RunContext, lib
     said = [f"{', '.join(roles)} for want of {lacks}" for lacks, roles in gone.items()]
     if not there:
         raise ValueError(f"Nobody of {production.cast.title} can be played by all of these methods: {'; '.join(said)}.")
-    for left_out in said:
-        note(f"Left out: {left_out}.")
-    return production._replace(found=there)
+    return production._replace(found=there, unplayed=said)
 
 
 @contextmanager

@@ -35,6 +35,7 @@ def merged(folders: Sequence[Path], out: Path) -> tuple[Plan, Records]:
             "entries": tuple({one.key: one for plan in plans for one in plan.entries}.values()),
             "embedders": together([one.embedders for one in plans]),
             "left_out": together([one.left_out for one in plans]),
+            "unplayed": tuple(dict.fromkeys(said for one in plans for said in one.unplayed)),
             "repeated": together([one.repeated for one in plans]),
             "taken_from": ", ".join(sorted({one.taken_from for one in plans} - {""})),
         }

@@ -91,6 +91,8 @@ class Plan(_Frozen):
     """How many questions of each role a limit left out, by their kind."""
     repeated: Mapping[str, int] = {}
     """How many questions of each role came again, and are asked once."""
+    unplayed: tuple[str, ...] = ()
+    """Which roles of a dataset a method has no files for, and for want of what; they are not asked."""
     turns: int = 0
     """How many turns each talk has; 0: there are none, or they are those of a script."""
     user: str = ""
@@ -178,6 +180,8 @@ class Wanted(_Frozen):
     """The method that each other one is compared with; empty: the first."""
     anonymous: bool = False
     """Whether judges of replies are shown no names."""
+    unplayed: tuple[str, ...] = ()
+    """The roles of a dataset that are left out, and why."""
 
 
 def planned(
@@ -253,6 +257,7 @@ def planned(
         left_out={role.id: gone for role, of in chosen if (gone := kinds(begin[role.id]) - kinds(of))},
         repeated={role: again for role, of in there.items() if (again := len(of) - len(once[role]))},
         anonymous=wanted.anonymous,
+        unplayed=wanted.unplayed,
         made=made,
         turns=wanted.turns,
         user=f"{wanted.user} by {name_of(shared.chat_model)}" if wanted.user else "",

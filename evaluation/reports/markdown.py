@@ -137,6 +137,8 @@ def left_out_lines(plan: Plan) -> Iterator[str]:
             f"This run began with what was answered in {plan.taken_from}, under another plan: whoever has seen numbers "
             "before planning has looked more than once."
         )
+    if plan.unplayed:
+        yield f"Left out, since not all of these methods can play them: {'; '.join(plan.unplayed)}."
     if plan.repeated:
         number = sum(plan.repeated.values())
         yield f"{number} question{'s' * (number > 1)} stood there more than once: each is asked once."

@@ -132,4 +132,5 @@ def test_every_command_of_the_page_works(run: Command, data: Path, tmp_path: Pat
     assert "for want of dialogues/*.jsonl (for drmr)" in told
     plan = read_plan(tmp_path / "run")
     assert "coser-cordelia" in plan.roles or len(plan.roles) == 4
+    assert plan.unplayed[0] in (tmp_path / "run" / "report.md").read_text(encoding="utf-8")
     assert read_plan(tmp_path / "interviews").labels
