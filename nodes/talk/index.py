@@ -259,7 +259,9 @@ class TalkIndex:
     def _drop(self, places: Sequence[int]) -> None:
         """Have records found by no word any more."""
         self._count = self._count.copy()
-        for place in places if self._words else ():
+        if not self._words:
+            return
+        for place in places:
             words = list(words_of(self._texts[place]))
             self._count.subtract(set(words))
             gone = int(self._rows[place]) + 1, " ".join(words)
