@@ -45,6 +45,7 @@ from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import measured, to_judge
+from dramaturg.evaluation.judging.printed import require_printed
 from dramaturg.evaluation.judging.scales import METRICS, UNJUDGED
 from dramaturg.evaluation.judging.standing import ANCHORS
 from dramaturg.evaluation.judging.verdicts import SHARED, read_standings, shown
@@ -201,10 +202,11 @@ def judged(metric: str = "accuracy", library: str | None = None, embedding_model
     there scores nothing.
 
     Raises:
-        ValueError: there is no such metric, or it is of talks.
+        ValueError: there is no such metric, it is of talks, or it is asked in a paper's own words.
     """
     if metric not in METRICS:
         raise ValueError(f"There is no metric {metric!r}{near_or_all(metric, METRICS)}")
+    require_printed([metric], {})
 
     embeds = metric in UNJUDGED or "events" in JUDGES[metric].needs
 
