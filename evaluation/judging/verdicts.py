@@ -1,6 +1,6 @@
 """What was found of a judge, in sentences; and kept, so that each report can name it beside the judge's numbers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from dramaturg.evaluation.judging.holding import PAIR
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.lines import SPEAKER
-from dramaturg.evaluation.judging.standing import Held, Measured
+from dramaturg.evaluation.judging.standing import ANCHORS, Held, InLanguage, Measured
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_if_there, write_bytes
 
@@ -30,6 +30,13 @@ class Standing(BaseModel):
     prompts: tuple[str, ...]
     """Versions of the judge's prompt; what it says to another one is not known."""
     told: Measured
+    by_language: Mapping[str, InLanguage] = {}
+    """The same in each language; what an earlier version kept has none."""
+    crossed: Measured | None = None
+    length: Measured | None = None
+    place: Measured | None = None
+    agreed: Measured | None = None
+    """As those of what was held."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -37,6 +44,7 @@ class Standing(BaseModel):
         return self.judge, self.metric, self.source
 
 
+LANGUAGE: Mapping[str, str] = {"en": "English", "zh": "Chinese", "ko": "Korean"}
 STANDINGS = TypeAdapter(tuple[Standing, ...])
 
 
@@ -65,7 +73,7 @@ def keep_standings(folder: Path, found: Iterable[Standing]) -> None:
 def standings_of(found: Sequence[Held]) -> Iterator[Standing]:
     """What of a judge's numbers reports name."""
     for one in found:
-        if one.told and one.metric != PAIR:
+        if one.told:
             yield Standing(**{name: getattr(one, name) for name in Standing.model_fields})
 
 
@@ -86,6 +94,16 @@ def verdicts_of(one: Held) -> Iterator[str]:
         yield f"{one.judge}, {what}: it says {said} to everything."
     if not one.told.above:
         yield f"{one.judge}, {what}: not above chance ({shown(one.told)}). What it says by this means nothing."
+    for language, of in one.by_language.items() if one.told.above and one.source == ANCHORS else ():
+        if not of.told.above:
+            yield f"{one.judge}, {what}: not above chance in {LANGUAGE[language]} ({shown(of.told)})."
+    if one.crossed and not one.crossed.above:
+        yield (
+            f"{one.judge}, {what}: a right reply is not scored above a wrong one of another length "
+            f"({shown(one.crossed)})."
+        )
+    if one.agreed and not one.agreed.above:
+        yield f"{one.judge}, {what}: it does not agree with people (Krippendorff's alpha {shown(one.agreed)})."
     if one.length and one.length.apart:
         more = "higher" if one.length.value > 0 else "lower"
         yield (

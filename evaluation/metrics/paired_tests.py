@@ -92,7 +92,7 @@ def paired_test(
     second: Values,
     *,
     seed: int,
-    level: float = LEVEL,
+    tests: int = 1,
     unit: str = "role",
     largest: float = inf,
 ) -> PairedTest:
@@ -107,7 +107,7 @@ def paired_test(
         first: the values of each role, in the order of the questions.
         second: those of the other method, in the same order.
         seed: of the flips that are drawn.
-        level: below which p the difference is to count as found, for `detectable`.
+        tests: how many are corrected together, for `detectable`.
         unit: what the test is over, in a word.
         largest: the largest difference that the scale allows; `detectable` is None where it would be larger.
 
@@ -117,7 +117,7 @@ def paired_test(
     gaps = clusters(differences(first, second), pooled=False)[0]
     n = len(gaps)
     least, mean = least_p(n), float(gaps.mean())
-    sds = detectable_sds(n, level)
+    sds = detectable_sds(n, tests=tests)
     found = None if sds is None or np.ptp(gaps) <= SAME else sds * float(gaps.std(ddof=1))
     found = None if found is not None and found > largest else found
     if n == 1:
@@ -270,13 +270,12 @@ def step_down(
     more = 0 if exact else 1
     p, corrected = ((one + more) / (len(signs) + more) for one in (alone, together))
     corrected = np.maximum.accumulate(corrected[::-1])[::-1]  # no difference before a larger one
-    names, method = list(gaps), "step-down max-T" if len(gaps) > 1 else "none: one test"
-    return {
-        names[at]: Corrected(
-            float(one), float(q), bool(q <= level), len(gaps), None if exact else seed, method
-        )
+    method, drawn = "step-down max-T" if len(gaps) > 1 else "none: one test", None if exact else seed
+    found = {
+        at: Corrected(float(one), float(q), bool(q <= level), len(gaps), drawn, method)
         for at, one, q in zip(order, p, corrected, strict=True)
     }
+    return {name: found[at] for at, name in enumerate(gaps)}
 
 
 @lru_cache(maxsize=4)
