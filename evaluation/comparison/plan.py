@@ -58,6 +58,15 @@ class Entry(_Frozen):
     question: str
 
 
+class Excluded(_Frozen):
+    """A question that a report leaves out, as no method has it."""
+
+    role: str
+    question: str
+    text: str
+    why: str
+
+
 class Plan(_Frozen):
     """The plan of a run: everything that is to be asked and measured, so that a report needs no model."""
 
@@ -97,6 +106,8 @@ class Plan(_Frozen):
     """Whom a model plays that speaks with the roles, and which model that is; empty: nobody."""
     taken_from: str = ""
     """The run whose answers were taken over when this one began."""
+    excluded: tuple[Excluded, ...] = ()
+    """What a report leaves out; the plan that is kept has none."""
     _folder: Path | None = PrivateAttr(default=None)
 
     @property

@@ -96,7 +96,7 @@ class Held(NamedTuple):
     favourite: int = 0
     """That place, from 1."""
     agreed: Measured | None = None
-    """Krippendorff's alpha with people's scores, which chance has at 0; its interval leaves out a question at a time."""
+    """Krippendorff's alpha with people's scores; chance has 0, and the interval leaves out a question at a time."""
     among: float | None = None
     """The same of people among each other."""
     brier: Brier | None = None
@@ -140,9 +140,7 @@ def finished(about: Held, there: Sequence[Answer], ratings: Sequence[Sequence[fl
     about = about._replace(
         told=told(there),
         by_language={
-            name: InLanguage(found, *of_lengths(of))
-            for name, of in by_language(there).items()
-            if (found := told(of))
+            name: InLanguage(found, *of_lengths(of)) for name, of in by_language(there).items() if (found := told(of))
         },
         same=f"{values.pop():g}" if len(values) == 1 and len(there) > 1 else "",
     )

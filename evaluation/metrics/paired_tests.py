@@ -16,8 +16,8 @@ MOST_EXACT = 16
 """Up to this number of roles all sign flips are tried (65,536); beyond it, `DRAWN` are."""
 DRAWN = 99_999
 SIMULATED, AT_ONCE, FLIPPED, ASYMPTOTIC = 2000, 50, 11, 64
-"""What power is computed of: so many samples, some at once, under all flips up to so many roles and under 1,023 at random beyond;
-above the last number of roles Student's t has the same power."""
+"""What power is computed of: so many samples, some at once, under all flips up to so many roles and under 1,023 at
+random beyond; above the last number of roles Student's t has the same power."""
 
 
 class PairedTest(NamedTuple):
@@ -234,9 +234,7 @@ def _student_sds(n: int, level: float, power: float) -> float:
     return float(brentq(gap, 0.0, 1e6, xtol=1e-6))
 
 
-def step_down(
-    gaps: Mapping[str, Mapping[str, float]], *, seed: int, level: float = LEVEL
-) -> dict[str, Corrected]:
+def step_down(gaps: Mapping[str, Mapping[str, float]], *, seed: int, level: float = LEVEL) -> dict[str, Corrected]:
     """Correct sign flips of several differences together: step-down max-T (Westfall and Young 1993, algorithm 2.8).
 
     A role's sign is flipped in all differences at once, so that the correction knows how they go together: twelve

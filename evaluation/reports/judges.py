@@ -4,7 +4,7 @@ Both are known for questions that have a right answer and are not out of scope; 
 deserves. Intervals are over questions: what is asked is whether the judge can be believed here, not for other roles.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR

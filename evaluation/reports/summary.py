@@ -150,7 +150,7 @@ def cell(row: Row | None, marked: bool) -> str:
 
 def conclusion(plan: Plan, found: Tables) -> str:
     """What can be concluded: by the primary comparison, by the others, and what could not have been found."""
-    planned, roles = [one for one in found.planned if not one.withheld], len(plan.roles)
+    planned = [one for one in found.planned if not one.withheld]
     if found.withheld and not planned:
         return "Nothing is concluded: there are no numbers that bear it. Why, stands below."
     if not planned:
@@ -159,24 +159,41 @@ def conclusion(plan: Plan, found: Tables) -> str:
         return f"Nothing is tested, and nothing can be concluded: {planned[0].test.removeprefix('none: ')}."
     others = [one for one in planned if not one.primary]
     said = [primary_in_words(plan, found, [one for one in planned if one.primary])]
-    if others:
-        said.append(others_in_words(others))
+    said += [others_in_words(others)] if others else []
+    return f"{'. '.join([*said, *caveats(plan, found, planned)])}."
+
+
+def caveats(plan: Plan, found: Tables, planned: Sequence[Difference]) -> Iterator[str]:
+    """What has to be known of the conclusion."""
+    roles = len(plan.roles)
     if roles == 1:
-        said.append(f"This is about more {found.units} of this kind to this role: nothing is concluded beyond it")
+        yield f"This is about more {found.units} of this kind to this role: nothing is concluded beyond it"
     if 1 < roles < FEWEST_FLIPPED:
-        said.append(
+        yield (
             f"With fewer than {FEWEST_FLIPPED} roles this rests on Student's t, which takes the differences of roles "
             f"for normal: sign flips, which do not, reach no p below {least_p(roles):.3g} here"
         )
     if any(not one.found for one in planned):
-        said.append("Where no difference is shown, that is no proof that there is none")
-    unchecked = {one.judge for one in planned if any(of.kind == UNCHECKED for of in found.credit(one.metric, one.judge).checks)}
+        yield "Where no difference is shown, that is no proof that there is none"
+    if short := [one for one in planned if one.found and not at_equal_length(one)]:
+        which = ", ".join(dict.fromkeys(f"{one.first} by {one.metric}" for one in short[:NAMED]))
+        yield f"At equal length of replies it is not shown that a difference is left: {which}"
+    unchecked = {
+        one.judge for one in planned for of in found.credit(one.metric, one.judge).checks if of.kind == UNCHECKED
+    }
     if unchecked:
-        said.append(f"Nothing shows whether {' or '.join(sorted(unchecked))} can tell right from wrong")
+        yield f"Nothing shows whether {' or '.join(sorted(unchecked))} can tell right from wrong"
     if found.withheld:
-        of = ", ".join(f"{one.metric} by {one.judge}" for one in found.withheld)
-        said.append(f"Nothing is concluded from {of} ({WITHHELD})")
-    return f"{'. '.join(said)}."
+        of_these = ", ".join(f"{one.metric} by {one.judge}" for one in found.withheld)
+        yield f"Nothing is concluded from {of_these} ({WITHHELD})"
+
+
+def at_equal_length(one: Difference) -> bool:
+    """Whether a difference goes the same way at equal length of replies, with its whole interval."""
+    left = one.equal_length
+    if left is None or left.low is None or left.high is None:
+        return True
+    return left.low > 0 if one.interval.mean > 0 else left.high < 0
 
 
 def withheld_lines(found: Tables, *metrics: str) -> Iterator[str]:
@@ -194,18 +211,14 @@ def primary_in_words(plan: Plan, found: Tables, first: Sequence[Difference]) -> 
     metric, judge = plan.primary_metric
     if not first:
         return f"The primary comparison, by {metric}, says nothing: no judge's numbers bear it"
-    by = [*dict.fromkeys(one.judge for one in first)]
-    if metric in UNJUDGED:
-        whose = metric
-    elif judge in (OF_ALL, *by):
-        whose = f"{metric}, judged by {by[0]}"
-    else:
-        whose = f"{metric}, judged by {by[0]} as {judge} fails its checks"
-    number = len(plan.roles)
+    by, number = [*dict.fromkeys(one.judge for one in first)], len(plan.roles)
     over = f"{number} roles" if number > 1 else f"the {found.units} of one role, {plan.roles[0]}"
-    what = f"The primary comparison with {plan.compared_with} ({whose}) is over {over}"
+    whose = "" if metric in UNJUDGED else f"judged by {by[0]}, "
+    if whose and judge not in (OF_ALL, *by):
+        whose = f"judged by {by[0]}, as {judge} fails its checks, "
+    what = f"Primary comparison with {plan.compared_with} by {metric} ({whose}over {over})"
     if differ := [one for one in first if one.found]:
-        return f"{what}: {found_in_words(differ)}"
+        return f"{what}: {found_in_words(differ, metric)}"
     if any(one.corrected and one.corrected.significant for one in first):
         return f"{what}: a difference is there, and would not be if what is missing were the worst for it"
     if len(first) > 1:
@@ -226,12 +239,12 @@ def others_in_words(others: Sequence[Difference]) -> str:
     return f"{said}{all_of}: {found_in_words(differ)}"
 
 
-def found_in_words(differ: Sequence[Difference]) -> str:
-    """Who is better or worse, and by what; of many methods, by how many metrics, the most first."""
+def found_in_words(differ: Sequence[Difference], known: str = "") -> str:
+    """Who is better or worse, and by what but the known metric; of many methods, by how many, the most first."""
     by: dict[str, dict[str, list[str]]] = {}
     for one in differ:
         ahead = (one.interval.mean > 0) == (better(one.metric, one.scope) == "higher")
-        metric = f"{one.metric} {SCOPES[one.scope]}" if one.scope else one.metric
+        metric = " ".join([*([one.metric] if one.metric != known else []), *([SCOPES[one.scope]] if one.scope else [])])
         by.setdefault(one.first, {}).setdefault("better" if ahead else "worse", []).append(metric)
     if len(by) <= NAMED:
         return "; ".join(
@@ -244,4 +257,5 @@ def found_in_words(differ: Sequence[Difference]) -> str:
 
 def way_in_words(how: str, metrics: Sequence[str]) -> str:
     """By what a method is better, or worse."""
-    return f"{how} by {', '.join(dict.fromkeys(metrics))}"
+    named = ", ".join(dict.fromkeys(filter(None, metrics)))
+    return f"{how} by {named}" if named else how

@@ -14,6 +14,7 @@ from dramaturg.evaluation.metrics.intervals import Interval, Missing, cluster_in
 from dramaturg.evaluation.metrics.paired_tests import Corrected, holm
 from dramaturg.evaluation.reports.credit import Credit, credits_of
 from dramaturg.evaluation.reports.differences import Difference, compared, tested
+from dramaturg.evaluation.reports.lengths import at_equal_length
 from dramaturg.evaluation.reports.values import (
     PARTS,
     REFUSAL,
@@ -155,14 +156,17 @@ def tables(plan: Plan, records: Records) -> Tables:
         for key in dict.fromkeys((one.metric, one.scope, one.judge) for one in rows)
         for one in compared(plan, by_reply(records, key[0], key[2]), key, pairs, why[key[0], key[2]])
     ]
-    found = tested(plan, apart, primary=(plan.primary_metric[0], primary_judges(plan, credit)))
+    found = [
+        one._replace(equal_length=at_equal_length(plan, records, one)) if one.planned else one
+        for one in tested(plan, apart, primary=(plan.primary_metric[0], primary_judges(plan, credit)))
+    ]
     asked = {(one.metric, one.scope) for one in rows}
     wanted = ((metric, scope) for metric, _ in judges for scope in PARTS.get(metric, ("",)))
     return Tables(
         tuple(rows),
         tuple(found),
         f"{unit(plan)}s",
-        tuple([*whole, *(line for of in lacking.values() for line in of)]),
+        (*whole, *(line for of in lacking.values() for line in of)),
         tuple(one for one in dict.fromkeys(wanted) if one not in asked),
         tuple(credit),
     )
@@ -234,9 +238,7 @@ def together(tests: Sequence[D]) -> list[D]:
     return [one._replace(corrected=found.get(str(at))) for at, one in enumerate(tests)]
 
 
-def problems(
-    plan: Plan, records: Records, rows: Sequence[Row]
-) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
+def problems(plan: Plan, records: Records, rows: Sequence[Row]) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
     """Name what was planned and is missing: of the whole run, and of one judge by one metric.
 
     That is a method, role, seed or question without replies, or without judgements; a metric that nobody measured; and

@@ -59,9 +59,9 @@ def test_below_six_roles_no_p_of_sign_flips_is_printed(tmp_path: Path) -> None:
 def test_with_one_role_nothing_is_concluded_beyond_it(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", lambda method, *_: float(method == "profile"), questions=30))
     assert report.splitlines()[2] == (
-        "Of 1 planned comparison with vanilla over the questions of one role, ada, 1 differs after Holm's correction: "
-        "profile is better by accuracy. This is about more questions of this kind to this role: nothing is concluded "
-        "beyond it."
+        "Primary comparison with vanilla by accuracy (judged by judge, over the questions of one role, ada): profile is "
+        "better. This is about more questions of this kind to this role: nothing is concluded beyond it. Nothing shows "
+        "whether judge can tell right from wrong."
     )
 
 
@@ -73,30 +73,28 @@ def test_one_question_has_no_test(tmp_path: Path) -> None:
     assert "1.000" not in told  # nor p, nor one that Holm corrected
     for path in written_report(folder):
         text = path.read_text(encoding="utf-8")
-        assert ("There is no test." in text, "Holm's correction is over" in text) == (True, False)
+        assert ("There is no test." in text, "p is corrected within" in text) == (True, False)
     lines = list(reach_lines(read_plan(folder), RecordFile(folder).read()))
     assert lines[-1] == "The metrics apply to 1 question: no test is possible."
 
 
-def test_what_differs_on_every_role_is_found_and_said_in_two_sentences(tmp_path: Path) -> None:
+def test_what_differs_on_every_role_is_found_and_said_in_a_sentence(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", spread_over_roles, roles=EIGHT, questions=10))
-    said = report.splitlines()[2]
-    assert said.startswith(
-        "Of 1 planned comparison with vanilla over 8 roles, 1 differs after Holm's correction: profile is better by "
-        "accuracy. "
+    assert report.splitlines()[2] == (
+        "Primary comparison with vanilla by accuracy (judged by judge, over 8 roles): profile is better. Nothing shows "
+        "whether judge can tell right from wrong."
     )
-    assert said.count(". ") == 1
 
 
 @pytest.mark.parametrize(
     ("roles", "methods", "said"),
     [
-        (1, 2, ["nothing will be concluded beyond it", "10 questions: the smallest p is 0.002", "of shares none"]),
+        (1, 2, ["nothing will be concluded beyond it", "The smallest p is 0.002.", "of shares none"]),
         (1, 1, ["There is one method", "nothing is compared"]),
         (2, 2, ["sign flips reach no p below 0.5", "of shares none is found"]),
         (4, 2, ["sign flips reach no p below 0.125", "Student's t", "2.13 standard deviations"]),
-        (8, 2, ["the smallest p is 0.0078, 0.0078 after", "1.16 standard deviations", "of a share at least 0.20"]),
-        (8, 14, ["0.1 after Holm's correction of 13 comparisons", "No difference can be found: it takes 10 roles"]),
+        (8, 2, ["The smallest p is 0.0078.", "1.18 standard deviations", "of a share at least 0.20"]),
+        (8, 14, ["the primary comparison (accuracy by judge) of 13 methods", "1.91 standard deviations"]),
     ],
 )
 def test_a_plan_says_before_what_it_can_show(tmp_path: Path, roles: int, methods: int, said: Sequence[str]) -> None:
@@ -117,6 +115,7 @@ def test_methods_are_compared_with_the_baseline_and_other_pairs_are_exploratory(
     found = tables(read_plan(folder), RecordFile(folder).read())
     assert [(one.first, one.second) for one in found.planned] == [("a", "b"), ("c", "b")]
     assert {one.corrected.n for one in found.planned if one.corrected} == {2}
+    assert all(one.primary for one in found.planned)
     (other,) = [one for one in found.differences if not one.planned]
     assert (other.first, other.second, other.p, other.corrected) == ("a", "c", None, None)
     assert other.interval.high < 0
@@ -128,18 +127,19 @@ def test_methods_are_compared_with_the_baseline_and_other_pairs_are_exploratory(
 # The plan decides what is valid (V2)
 
 
-def test_a_judge_that_is_not_there_makes_the_run_invalid_by_name(tmp_path: Path) -> None:
-    report = report_of(made_run(tmp_path / "run", gain_in_two, judges=("A", "B"), judged_by=("A",)))
-    assert "**This run is invalid**" in report
+def test_a_judge_that_is_not_there_is_named_and_concludes_nothing_and_the_other_does(tmp_path: Path) -> None:
+    report = report_of(made_run(tmp_path / "run", gain_in_two, judges=("B", "A"), judged_by=("A",)))
+    assert "**This run is incomplete**" in report
     assert "- accuracy by B: all 6 are missing" in report
-    assert report.splitlines()[2].startswith("Nothing is concluded: the run is invalid")
+    assert "(judged by A, as B fails its checks, over the questions of one role, ada)" in report.splitlines()[2]
+    assert "**Nothing is concluded from accuracy by B** (†): results are missing" in report
 
 
 def test_a_judge_that_was_replaced_leaves_tables_and_correction(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", gain_in_two, roles=EIGHT, judges=("B",), judged_by=("A", "B")))
-    assert "This run is invalid" not in report
+    assert "This run is incomplete" not in report
     assert "| A |" not in report
-    assert "over this one test" in report
+    assert "within the 1 primary comparison" in report
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,9 @@ def test_a_judge_that_was_replaced_leaves_tables_and_correction(tmp_path: Path) 
 def test_what_was_planned_and_is_missing_is_named(tmp_path: Path, gone, named: str) -> None:  # type: ignore[no-untyped-def]
     folder = made_run(tmp_path / "run", gain_in_two, roles=EIGHT, questions=40, skip=gone)
     report = report_of(folder)
-    assert "**This run is invalid**" in report
+    assert "**This run is incomplete**" in report
     assert named in report
+    assert report.splitlines()[2].startswith("Nothing is concluded")
 
 
 def test_a_little_that_is_missing_is_bounded_and_no_more(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_a_little_that_is_missing_is_bounded_and_no_more(tmp_path: Path) -> None
         return None if (method, role, question) == ("profile", "role-1", 7) else 1.0
 
     report = report_of(made_run(tmp_path / "run", value, roles=EIGHT, questions=10))
-    assert "This run is invalid" not in report
+    assert "This run is incomplete" not in report
     assert "1 of 80 | 0.988 to 1.000" in report
     assert "Worst case: the means between which the whole would lie" in report
 
