@@ -230,12 +230,16 @@ def primary_in_words(plan: Plan, found: Tables, first: Sequence[Difference]) -> 
 def others_in_words(others: Sequence[Difference]) -> str:
     """What the comparisons beside the primary one show."""
     number, differ = len(others), [one for one in others if one.found]
-    if number == 1 and not differ:
-        return "The one other comparison shows no difference"
-    said = f"Of {number} other comparison{'s' * (number > 1)}{', corrected together,' if number > 1 else ''} "
+    if number == 1:
+        return (
+            f"The one other comparison differs: {found_in_words(differ)}"
+            if differ
+            else "The one other shows no difference"
+        )
+    said = f"Of {number} other comparisons, corrected together, "
     if not differ:
         return f"{said}none differs"
-    all_of = "all differ" if len(differ) == number > 1 else f"{len(differ)} differ{'s' * (len(differ) == 1)}"
+    all_of = "all differ" if len(differ) == number else f"{len(differ)} differ{'s' * (len(differ) == 1)}"
     return f"{said}{all_of}: {found_in_words(differ)}"
 
 

@@ -10,8 +10,8 @@ from dramaturg.evaluation.judging.judges import JUDGES, prompt_version
 from dramaturg.evaluation.judging.lines import SPEAKER
 from dramaturg.evaluation.judging.standing import ANCHORS, Measured
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
-from dramaturg.evaluation.reports.markdown import markdown
 from dramaturg.evaluation.reports.judges import standing_lines
+from dramaturg.evaluation.reports.markdown import markdown
 from dramaturg.evaluation.reports.standings import take_standings
 from dramaturg.evaluation.reports.tables import tables
 
