@@ -70,7 +70,8 @@ class Corrected(NamedTuple):
     significant: bool
     n: int
     """How many tests are in the table."""
-    seed: None
+    seed: int | None
+    """None where nothing is drawn at random."""
     method: str
 
 
