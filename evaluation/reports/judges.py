@@ -112,18 +112,19 @@ def standing_lines(plan: Plan, records: Records) -> Iterator[str]:
         yield table(STANDING_HEADS, *(cells for one in known for cells in standing_rows(one)))
     for judge in plan.judges:
         yield from never_held(judge, [one for one in known if one.judge == judge], graded)
+    heard = {one.judge for one in known if one.metric == SPEAKER}
+    if unheard := [judge for judge in plan.judges if judge not in heard]:
+        yield f"{', '.join(unheard)} {'was' if len(unheard) == 1 else 'were'} never asked who is speaking."
 
 
 def never_held(judge: str, of: list[Standing], graded: list[str]) -> Iterator[str]:
-    """By what a judge was never held against anything, and how it would be."""
+    """By which metrics a judge was never held against anything, and how it would be."""
     against = {one.metric for one in of if one.source}
     lacking = [metric for metric in graded if metric not in against]
     if lacking:
         can = [metric for metric in lacking if metric in WORTH]
         how = f": `dramaturg judges --anchors --metrics {','.join(can)} --judge {judge}` does it" if can else ""
         yield f"{judge} was never held against anchors by {', '.join(lacking)}{how}."
-    if SPEAKER not in {one.metric for one in of}:
-        yield f"{judge} was never asked who is speaking."
 
 
 def standing_rows(one: Standing) -> Iterator[Sequence[str]]:

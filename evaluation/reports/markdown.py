@@ -7,7 +7,7 @@ from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
 from dramaturg.evaluation.comparison.plan import OF_ALL, Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
-from dramaturg.evaluation.judging.scales import RECALL, UNJUDGED, scale_of
+from dramaturg.evaluation.judging.scales import ASKS, RECALL, UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED, Interval
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.chunk_usage import passage_lines
@@ -165,7 +165,7 @@ def metric_tables(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
 def metric_lines(metric: str, found: Tables) -> Iterator[str]:
     """The scale of a metric, and of which questions it was not asked."""
     scale, rows = scale_of(metric), [one for one in found.rows if one.metric == metric]
-    yield f"From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
+    yield f"{ASKS[metric]} From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
     for scope in (scope for name, scope in found.unasked if name == metric):
         yield f"{SCOPES[scope].capitalize() if scope else 'It was'} not asked: the plan has no such question."
     if rows and not any(one.interval for one in rows):
@@ -178,7 +178,11 @@ def interval_lines(rows: Sequence[Row]) -> Iterator[str]:
     if methods := sorted({one.method for one in known if one.low is not None}):
         yield f"Intervals: {'; '.join(methods)}."
     yield from sorted(
-        {f"{'No interval where' if one.low is None else 'Where'} {one.reason}." for one in known if one.reason}
+        {
+            f"{'There is no interval' if one.low is None else 'An interval rests on little'} where {one.reason}."
+            for one in known
+            if one.reason
+        }
     )
 
 

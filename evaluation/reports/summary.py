@@ -152,7 +152,7 @@ def conclusion(plan: Plan, found: Tables) -> str:
     """What can be concluded: by the primary comparison, by the others, and what could not have been found."""
     planned = [one for one in found.planned if not one.withheld]
     if found.withheld and not planned:
-        return "Nothing is concluded: there are no numbers that bear it. Why, stands below."
+        return "Nothing is concluded: no judge's numbers can bear it, for the reasons below."
     if not planned:
         return "Nothing is compared: there is one method, or nothing that two have. Its numbers stand below."
     if all(one.p is None for one in planned):
@@ -218,7 +218,8 @@ def primary_in_words(plan: Plan, found: Tables, first: Sequence[Difference]) -> 
         whose = f"judged by {by[0]}, as {judge} fails its checks, "
     what = f"Primary comparison with {plan.compared_with} by {metric} ({whose}over {over})"
     if differ := [one for one in first if one.found]:
-        return f"{what}: {found_in_words(differ, metric)}"
+        sizes = "; ".join(size_in_words(one) for one in differ[:NAMED])
+        return f"{what}: {found_in_words(differ)} ({sizes})"
     if any(one.corrected and one.corrected.significant for one in first):
         return f"{what}: a difference is there, and would not be if what is missing were the worst for it"
     if len(first) > 1:
@@ -231,24 +232,28 @@ def others_in_words(others: Sequence[Difference]) -> str:
     """What the comparisons beside the primary one show."""
     number, differ = len(others), [one for one in others if one.found]
     if number == 1:
-        return (
-            f"The one other comparison differs: {found_in_words(differ)}"
-            if differ
-            else "The one other shows no difference"
-        )
+        said = "The one other comparison"
+        return f"{said} differs: {found_in_words(differ, named=True)}" if differ else f"{said} shows no difference"
     said = f"Of {number} other comparisons, corrected together, "
     if not differ:
         return f"{said}none differs"
     all_of = "all differ" if len(differ) == number else f"{len(differ)} differ{'s' * (len(differ) == 1)}"
-    return f"{said}{all_of}: {found_in_words(differ)}"
+    return f"{said}{all_of}: {found_in_words(differ, named=True)}"
 
 
-def found_in_words(differ: Sequence[Difference], known: str = "") -> str:
-    """Who is better or worse, and by what but the known metric; of many methods, by how many, the most first."""
+def size_in_words(one: Difference) -> str:
+    """How large a difference is."""
+    of = f" {SCOPES[one.scope]}" if one.scope else ""
+    return f"{one.first} − {one.second}{of} {signed(one.interval.mean)}, 95 % {bounds(one.interval)}"
+
+
+def found_in_words(differ: Sequence[Difference], *, named: bool = False) -> str:
+    """Who is better or worse, and where named by which metric and judge; of many methods, how often, the most first."""
     by: dict[str, dict[str, list[str]]] = {}
     for one in differ:
         ahead = (one.interval.mean > 0) == (better(one.metric, one.scope) == "higher")
-        metric = " ".join([*([one.metric] if one.metric != known else []), *([SCOPES[one.scope]] if one.scope else [])])
+        metric = f"{one.metric} ({one.judge})" if one.metric not in UNJUDGED else one.metric
+        metric = " ".join(part for part in (metric if named else "", SCOPES[one.scope] if one.scope else "") if part)
         by.setdefault(one.first, {}).setdefault("better" if ahead else "worse", []).append(metric)
     if len(by) <= NAMED:
         return "; ".join(
@@ -261,5 +266,5 @@ def found_in_words(differ: Sequence[Difference], known: str = "") -> str:
 
 def way_in_words(how: str, metrics: Sequence[str]) -> str:
     """By what a method is better, or worse."""
-    named = ", ".join(dict.fromkeys(filter(None, metrics)))
-    return f"{how} by {named}" if named else how
+    told = ", ".join(dict.fromkeys(filter(None, metrics)))
+    return f"{how} by {told}" if told else how
