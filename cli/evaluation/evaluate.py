@@ -12,7 +12,7 @@ from dramaturg.cli.evaluation.datasets import ProfilesOption
 from dramaturg.cli.evaluation.from_dataset import able, agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
-    difference_table,
+    difference_tables,
     estimate_table,
     interview_screens,
     number_tables,
@@ -39,6 +39,7 @@ from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, scree
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import Estimate, estimated, of_indexes
+from dramaturg.evaluation.comparison.exclusions import leave_out, reported_plan
 from dramaturg.evaluation.comparison.interviews import told_apart
 from dramaturg.evaluation.comparison.merging import merged
 from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_made, require_same
@@ -50,12 +51,11 @@ from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
-from dramaturg.evaluation.reports.judges import blind_line, checks
 from dramaturg.evaluation.reports.markdown import left_out_lines
 from dramaturg.evaluation.reports.page import report_files, written_report
 from dramaturg.evaluation.reports.reach import reach_lines
-from dramaturg.evaluation.reports.standings import silent, take_standings
-from dramaturg.evaluation.reports.summary import conclusion
+from dramaturg.evaluation.reports.standings import take_standings
+from dramaturg.evaluation.reports.summary import conclusion, withheld_lines
 from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.models.environment import environment
 from dramaturg.stores.files import make_folder
@@ -95,6 +95,15 @@ ProtocolOption = Annotated[
 ]
 BaselineOption = Annotated[
     str, typer.Option("--baseline", help="The method that the others are compared with. Default: the first.")
+]
+PrimaryOption = Annotated[
+    str,
+    typer.Option(
+        "--primary",
+        metavar="METRIC[:JUDGE]",
+        help="The comparison that is tested by itself: a metric, and a judge or mean (of all judges). Default: the "
+        "first metric by the first judge.",
+    ),
 ]
 FromOption = Annotated[
     Path | None, typer.Option("--from", help="Start from the answers of this run, with a different plan.")
@@ -159,6 +168,7 @@ def evaluate_command(
     user: UserOption = "",
     script: ScriptOption = None,
     baseline: BaselineOption = "",
+    primary: PrimaryOption = "",
     out: Annotated[
         Path, typer.Option("--out", help="The folder of the run; run the same command again to continue.")
     ] = Path("run"),
@@ -215,6 +225,7 @@ def evaluate_command(
         baseline=own_named(baseline) if baseline else "",
         anonymous=anonymous,
         unplayed=tuple(production.unplayed) if production else (),
+        primary=primary,
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None
@@ -283,6 +294,15 @@ def report(
     inspect: Annotated[
         Path | None, typer.Option("--inspect", help="Write the run as logs of Inspect into this folder, one a method.")
     ] = None,
+    left_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--leave-out",
+            metavar="ROLE/QUESTION",
+            help="Leave a question out, by its id or its words, that every method lacks. Kept in the run's folder.",
+        ),
+    ] = None,
+    because: Annotated[str, typer.Option("--because", help="Why it is left out; the report says it.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run again from its records, without a model. Several runs of one plan get one report."""
@@ -290,6 +310,11 @@ def report(
     if inspect:
         inspected(runs, inspect)
         return
+    if left_out:
+        if len(runs) > 1:
+            raise ValueError("Questions are left out of one run at a time: name one.")
+        folder = runs[0].expanduser().absolute()
+        leave_out(folder, RecordFile(folder).read(), left_out, because)
     if len(runs) == 1:
         show_report(runs[0], as_json=as_json)
         return
@@ -336,7 +361,7 @@ def show_report(folder: Path, *, as_json: bool) -> None:
     """Write the report and show its numbers."""
     folder = folder.expanduser().absolute()
     take_standings(folder, read_plan(folder).judges, environment().cache / SHARED)
-    show_numbers(read_plan(folder), RecordFile(folder).read(), written_report(folder), as_json=as_json)
+    show_numbers(reported_plan(folder), RecordFile(folder).read(), written_report(folder), as_json=as_json)
 
 
 def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_json: bool) -> None:
@@ -344,22 +369,28 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
     found, heard = tables(plan, records), interview_tables(plan)
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
-        valid = found.valid and heard.valid
-        print_json(
-            {"run": provenance(plan, records), **as_record(found, spent), "valid": valid, "interviews": plain(heard)}
-        )
+        told = {
+            "run": provenance(plan, records),
+            "conclusion": conclusion(plan, found) if plan.metrics else "",
+            **as_record(found, spent),
+            "valid": found.valid and heard.valid,
+            "interviews": plain(heard),
+        }
+        print_json(told)
         return
-    differences = [difference_table(plan, found)] * bool(found.planned)
-    for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):
+    for one in (*number_tables(found), *difference_tables(plan, found), *interview_screens(plan, heard)):
         screen.print(one)
     if plan.metrics:
         screen.print(conclusion(plan, found), soft_wrap=True)
-    for check in (one for one in checks(plan, records) if one.blind):
-        note(blind_line(check).replace("**", ""), "yellow")
+    for line in withheld_lines(found):
+        note(line.replace("**", ""), "yellow")
+    for credit in found.credits:
+        for warning in credit.warnings:
+            note(f"{credit.metric} by {credit.judge}: {warning}.")
     if not heard.valid:
         note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
     if not found.valid:
-        note("This run is invalid; the same command asks for what is missing:", "yellow")
-        for problem in found.problems:
+        note("This run is incomplete; the same command asks for what is missing:", "yellow")
+        for problem in found.missing:
             note(f"  {problem}", "yellow")
     screen.print(f"Wrote {' and '.join(map(str, written))}.", soft_wrap=True)

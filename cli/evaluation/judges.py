@@ -185,7 +185,8 @@ def show(done: list[Held], *, as_json: bool) -> None:
         screen.print("; ".join(calibration(one)), soft_wrap=True)
     for one in (one for one in done if one.agreed is not None):
         among = "" if one.among is None else f"; that of people among each other {one.among:.3f}"
-        screen.print(f"{one.metric}: Krippendorff's alpha of {one.judge} and people {one.agreed:.3f}{among}.")
+        alpha = "" if one.agreed is None else f"{one.agreed.value:.3f}"
+        screen.print(f"{one.metric}: Krippendorff's alpha of {one.judge} and people {alpha}{among}.")
     for line in verdicts(done):
         note(line, "yellow")
 
@@ -201,11 +202,11 @@ def told_table(judge: str, done: list[Held]) -> Table:
             continue
         table.add_row(named(one), *numbers(one.told), bias(one.length), bias(one.place), missing)
         for language, of in one.by_language.items() if len(one.by_language) > 1 else ():
-            table.add_row(f"  {language}", *numbers(of), "", "", "")
+            table.add_row(f"  {language}", *numbers(of.told), bias(of.length), "", "")
     table.caption = (
         "Right: how often the reply that is worth more is scored higher, the better one chosen, the speaker named. n: "
-        "questions, or groups of four lines. Longer: how much higher, as a share of the scale. Place: how often the "
-        "first reply is chosen, or the name at the favourite place. *: a bias."
+        "questions, or groups of four lines. Longer: how much higher the same reply is scored at length. Place: "
+        "how often the first reply is chosen, or the name at the favourite place. *: a bias."
     )
     table.caption_justify = "left"
     return table

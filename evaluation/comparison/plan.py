@@ -33,7 +33,7 @@ from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import AIM, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.evaluation.judging.printed import require_printed
-from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
+from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.run import RunContext
@@ -43,6 +43,8 @@ from dramaturg.stores.role import Role
 
 FILE = "plan.json"
 OWN = "questions.jsonl"
+OF_ALL = "mean"
+"""What stands in a primary comparison for the mean of all judges."""
 OWN_ONES, NONE = "the roles' own questions", "no dataset"
 
 
@@ -58,6 +60,15 @@ class Entry(_Frozen):
     role: str
     seed: int
     question: str
+
+
+class Excluded(_Frozen):
+    """A question that a report leaves out, as no method has it."""
+
+    role: str
+    question: str
+    text: str
+    why: str
 
 
 class Plan(_Frozen):
@@ -85,6 +96,9 @@ class Plan(_Frozen):
     """What is right, by inventory and role, so that a report needs no file of it."""
     baseline: str = ""
     """The method that each other one is compared with; plans of earlier versions have none: the first."""
+    primary: str = ""
+    """The comparison that is tested by itself: a metric, and with a colon a judge, or `mean` for that of all judges.
+    Plans of earlier versions have none: the first metric by the first judge."""
     embedders: Mapping[str, str] = {}
     """Which embedding model measures each role, where likeness is measured; plans of earlier versions do not say."""
     left_out: Mapping[str, Mapping[str, int]] = {}
@@ -103,6 +117,8 @@ class Plan(_Frozen):
     """What makes the replies of each method; plans of earlier versions do not say."""
     taken_from: str = ""
     """The run whose answers were taken over when this one began."""
+    excluded: tuple[Excluded, ...] = ()
+    """What a report leaves out; the plan that is kept has none."""
     _folder: Path | None = PrivateAttr(default=None)
 
     @property
@@ -116,6 +132,12 @@ class Plan(_Frozen):
     def compared_with(self) -> str:
         """The method that each other one is compared with."""
         return self.baseline or self.methods[0]
+
+    @property
+    def primary_metric(self) -> tuple[str, str]:
+        """The metric of the primary comparison, and whose numbers it is of: a judge's, or those of all in the mean."""
+        metric, _, judge = self.primary.partition(":")
+        return metric or next(iter(self.metrics), ""), judge or next(iter(self.judges), "")
 
     def question(self, entry: Entry) -> DatasetQuestion:
         """The question of a reply."""
@@ -182,6 +204,8 @@ class Wanted(_Frozen):
     """Whether judges of replies are shown no names."""
     unplayed: tuple[str, ...] = ()
     """The roles of a dataset that are left out, and why."""
+    primary: str = ""
+    """The comparison that is tested by itself, as the plan has it; empty: the first metric by the first judge."""
 
 
 def planned(
@@ -203,6 +227,7 @@ def planned(
     names, baseline = tuple(one.name for one in methods), contestant(wanted.baseline or wanted.methods[0]).name
     if wanted.dataset and not metrics:
         raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
+    require_primary(wanted.primary, metrics, judges)
     dataset = asked_of(wanted.dataset) if wanted.dataset else None
     if baseline not in names:
         raise ValueError(f"--baseline {baseline} is none of the methods: {', '.join(names)}.")
@@ -251,6 +276,7 @@ def planned(
         interviews=interviews,
         labels=labels,
         baseline=baseline,
+        primary=wanted.primary,
         embedders={role.id: embedder_name(shared.embedding_model, role.card.language) for role in roles}
         if SIMILARITY in metrics
         else {},
@@ -263,6 +289,21 @@ def planned(
         user=f"{wanted.user} by {name_of(shared.chat_model)}" if wanted.user else "",
     )
     return plan, asked
+
+
+def require_primary(primary: str, metrics: Sequence[str], judges: Sequence[str]) -> None:
+    """Refuse a primary comparison that the plan does not have.
+
+    Raises:
+        ValueError: there is no such metric or judge in it.
+    """
+    metric, _, judge = primary.partition(":")
+    if metric and metric not in metrics:
+        raise ValueError(f"--primary {metric} is none of the metrics: {', '.join(metrics) or 'there are none'}.")
+    if judge and metric in UNJUDGED:
+        raise ValueError(f"--primary {primary}: {metric} has no judge, name it alone.")
+    if judge and judge not in (*judges, OF_ALL):
+        raise ValueError(f"--primary {primary}: {judge} is none of the judges: {', '.join(judges)}, or {OF_ALL}.")
 
 
 def require_talks(wanted: Wanted, metrics: Sequence[str], server: str) -> None:
