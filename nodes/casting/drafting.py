@@ -6,7 +6,6 @@ a text tells is kept in its own words.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import GenericAlias
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -193,12 +192,12 @@ def most_of(kind: Drawn, part: Part) -> int:
 @lru_cache(maxsize=128)
 def answer_on(sentences: int, most: tuple[tuple[Drawn, int], ...]) -> type[Extracted]:
     """The form of an answer on so many sentences, with so many items of each kind at most."""
-    number: Any = Annotated[int, NumberOf(sentences)]
-    perhaps: Any = number | None
+    number: Any = (Annotated[int, NumberOf(sentences)], ...)
+    perhaps: Any = (Annotated[int, NumberOf(sentences)] | None, None)
     forms: Mapping[Drawn, Any] = {
-        "persona": create_model("ToldSentence", __base__=ToldSentence, sentence=(number, ...)),
-        "memories": create_model("GivenEpisode", __base__=GivenEpisode, sentence=(perhaps, None)),
-        "chronicle": create_model("DraftedTriple", __base__=DraftedTriple, sentence=(perhaps, None)),
+        "persona": create_model("ToldSentence", __base__=ToldSentence, sentence=number),
+        "memories": create_model("GivenEpisode", __base__=GivenEpisode, sentence=perhaps),
+        "chronicle": create_model("DraftedTriple", __base__=DraftedTriple, sentence=perhaps),
     }
-    lists: Any = {LISTS[kind]: (GenericAlias(list, forms[kind]), Field(max_length=count)) for kind, count in most}
+    lists: Any = {LISTS[kind]: (list[forms[kind]], Field(max_length=count)) for kind, count in most}  # type: ignore[valid-type]
     return create_model("DrawnFromPart", __base__=Extracted, **lists)
