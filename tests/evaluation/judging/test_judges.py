@@ -21,6 +21,7 @@ from dramaturg.evaluation.judging.judges import (
     prompt_version,
 )
 from dramaturg.evaluation.judging.measures import RefusalRates, refusal_rates
+from dramaturg.evaluation.judging.scales import ASKS, METRICS
 from dramaturg.models.chat import chat_model
 from dramaturg.models.clients import openai_compatible
 from dramaturg.models.errors import ModelTimeout, ModelUnavailable, PromptRefused, UnusableAnswer
@@ -345,3 +346,7 @@ def test_without_replies_of_a_kind_there_is_no_rate() -> None:
 def test_what_is_neither_in_nor_out_or_neither_yes_nor_no_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="Give the scope"):
         refusal_rates([wrong])
+
+
+def test_a_report_can_say_what_each_metric_asks() -> None:
+    assert ASKS.keys() == set(METRICS)
