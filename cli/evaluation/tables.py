@@ -138,7 +138,7 @@ def provenance(plan: Plan) -> dict[str, Any]:
         "questions": {role: len(of) for role, of in plan.questions.items()},
         "left_out": plain(plan.left_out),
         "begun_from": plan.taken_from or None,
-        "primary": ":".join(plan.primary_metric) if plan.metrics else None,
+        "primary": dict(zip(("metric", "judge"), plan.primary_metric, strict=True)) if plan.metrics else None,
         "excluded": plain(plan.excluded),
     }
 

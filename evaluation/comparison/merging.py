@@ -7,7 +7,7 @@ from typing import TypeVar
 from dramaturg.evaluation.comparison.plan import Plan, in_words, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 
-SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories")
+SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories", "primary")
 """What runs must share; roles, seeds and questions may be a part of the plan in each."""
 T = TypeVar("T")
 
