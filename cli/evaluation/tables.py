@@ -83,12 +83,13 @@ def difference_tables(plan: Plan, found: Tables) -> Iterator[Table]:
     for test in dict.fromkeys(one.test for one in found.planned if one.test):
         table.caption = f"{table.caption or ''}{test[:1].upper()}{test[1:]}. "
     yield table
-    for one in found.planned:
-        if one.primary and one.by_role:
-            table = table_of(f"{one.first} − {one.second} by {one.metric}, role by role", "role", "difference")
-            for role, value in one.by_role.items():
-                table.add_row(role, signed(value))
-            yield table
+    first = [one for one in found.planned if one.primary and one.by_role]
+    if first:
+        heads = (f"{one.first} {SCOPES[one.scope]}" if one.scope else one.first for one in first)
+        table = table_of(f"{first[0].metric}, minus {plan.compared_with}, role by role", "role", *heads)
+        for role in plan.roles:
+            table.add_row(role, *(signed(one.by_role[role]) if role in one.by_role else "" for one in first))
+        yield table
 
 
 def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
