@@ -84,12 +84,13 @@ def difference_tables(plan: Plan, found: Tables) -> Iterator[Table]:
     for test in dict.fromkeys(one.test for one in found.planned if one.test):
         table.caption = f"{table.caption or ''}{test[:1].upper()}{test[1:]}. "
     yield table
-    for one in found.planned:
-        if one.primary and one.by_role:
-            table = table_of(f"{one.first} − {one.second} by {one.metric}, role by role", "role", "difference")
-            for role, value in one.by_role.items():
-                table.add_row(role, signed(value))
-            yield table
+    first = [one for one in found.planned if one.primary and one.by_role]
+    if first:
+        heads = (f"{one.first} {SCOPES[one.scope]}" if one.scope else one.first for one in first)
+        table = table_of(f"{first[0].metric}, minus {plan.compared_with}, role by role", "role", *heads)
+        for role in plan.roles:
+            table.add_row(role, *(signed(one.by_role[role]) if role in one.by_role else "" for one in first))
+        yield table
 
 
 def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
@@ -140,7 +141,7 @@ def provenance(plan: Plan, records: Records) -> dict[str, Any]:
         "questions": {role: len(of) for role, of in plan.questions.items()},
         "left_out": plain(plan.left_out),
         "begun_from": plan.taken_from or None,
-        "primary": ":".join(plan.primary_metric) if plan.metrics else None,
+        "primary": dict(zip(("metric", "judge"), plan.primary_metric, strict=True)) if plan.metrics else None,
         "excluded": plain(plan.excluded),
     }
 

@@ -8,7 +8,7 @@ from dramaturg.evaluation.comparison.making import differences
 from dramaturg.evaluation.comparison.plan import Plan, in_words, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 
-SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories", "anonymous")
+SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories", "anonymous", "primary")
 """What runs must share; roles, seeds and questions may be a part of the plan in each."""
 T = TypeVar("T")
 

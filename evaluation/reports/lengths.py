@@ -51,9 +51,16 @@ def slope(plan: Plan, records: Records, metric: str, scope: str, judge: str) -> 
     return over / under if under > 1e-9 else 0.0
 
 
-def at_equal_length(plan: Plan, records: Records, one: Difference) -> Interval | None:
-    """What is left of a difference at equal length, with Student's t over roles; None where nothing is left to say."""
-    found, steep = by_reply(records, one.metric, one.judge), slope(plan, records, *one[:3])
+def at_equal_length(plan: Plan, records: Records, one: Difference, steep: float) -> Interval | None:
+    """What is left of a difference at equal length, with Student's t over roles; None where nothing is left to say.
+
+    Args:
+        plan: of the run.
+        records: of the run.
+        one: the difference.
+        steep: the slope of its scores.
+    """
+    found = by_reply(records, one.metric, one.judge)
     sides = [
         {(of.role, of.question, of.seed): of for of in entries_of(plan, name, one.scope)}
         for name in (one.first, one.second)

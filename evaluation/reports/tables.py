@@ -14,7 +14,7 @@ from dramaturg.evaluation.metrics.intervals import Interval, Missing, cluster_in
 from dramaturg.evaluation.metrics.paired_tests import Corrected, holm
 from dramaturg.evaluation.reports.credit import Credit, credits_of
 from dramaturg.evaluation.reports.differences import Difference, compared, tested
-from dramaturg.evaluation.reports.lengths import at_equal_length
+from dramaturg.evaluation.reports.lengths import at_equal_length, slope
 from dramaturg.evaluation.reports.values import (
     PARTS,
     REFUSAL,
@@ -156,8 +156,9 @@ def tables(plan: Plan, records: Records) -> Tables:
         for key in dict.fromkeys((one.metric, one.scope, one.judge) for one in rows)
         for one in compared(plan, by_reply(records, key[0], key[2]), key, pairs, why[key[0], key[2]])
     ]
+    steep = {key: slope(plan, records, *key) for key in dict.fromkeys(one.told[:3] for one in apart)}
     found = [
-        one._replace(equal_length=at_equal_length(plan, records, one)) if one.planned else one
+        one._replace(equal_length=at_equal_length(plan, records, one, steep[one[:3]])) if one.planned else one
         for one in tested(plan, apart, primary=(plan.primary_metric[0], primary_judges(plan, credit)))
     ]
     asked = {(one.metric, one.scope) for one in rows}

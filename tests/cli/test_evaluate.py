@@ -213,6 +213,11 @@ def interviewed(stub: Endpoint, asked: list[Any], tmp_path: Path) -> tuple[str, 
         (("--methods", "vanilla"), "--role needs one or more names: dramaturg roles lists those of the library"),
         ((*METHODS, "--metrics", "acuracy"), "did you mean 'accuracy'"),
         ((*METHODS, "--seeds", "one"), "--seeds takes whole numbers"),
+        ((*METHODS, "--primary", "accuracy"), "--primary accuracy is none of the metrics: similarity"),
+        (
+            (*METHODS, "--metrics", "accuracy", "--primary", "accuracy:wise"),
+            "wise is none of the judges: stub, or mean",
+        ),
         ((*METHODS, "--dataset", "/nowhere.jsonl"), "nowhere.jsonl"),
         ((*METHODS, "--labels", "LABELS"), "name an inventory among the metrics"),
         (
