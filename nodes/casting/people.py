@@ -36,8 +36,8 @@ CALL = re.compile(
 )
 """Somebody who is spoken to by name."""
 APPOSITION = re.compile(
-    rf"(?<![\w’'-])(?:(?P<name>{NAME}),\s(?P<called>[Tt]he(?:\s[\w’'-]+){{1,3}})"
-    rf"|(?P<before>[Tt]he(?:\s[\w’'-]+){{1,3}}),\s(?P<after>{NAME}))(?=[.;:!?—)]|,(?!\s(?:and|or)\b))"
+    rf"(?<![\w’'-])(?<!,\s)(?:(?P<name>{NAME}),\s(?P<called>[Tt]he(?:\s[\w’'-]+){{1,3}})"
+    rf"|(?P<before>[Tt]he(?:\s[\w’'-]+){{1,3}}),\s(?P<after>{NAME}))(?=[.;:!?—)]|,(?!\s(?:and\b|or\b|the\b|[A-Z])))"
 )
 """Who is called something beside their name: not in a list of several."""
 DECORATION = frozenset({"dear", "poor", "little", "old", "young"})
@@ -312,10 +312,11 @@ def _of_persons(counts: Counter[Form], evident: set[Form]) -> list[Form]:
     """The forms that are of persons, the most frequent first: also full names of which a part is."""
     shared = {word for form in evident for word in form.words if not word.islower()}
     full = {form for form in counts if len(form.words) > 1 < counts[form] and {form.words[0], form.words[-1]} & shared}
-    # A name that is told in full once is somebody's who is called by the first of its words, and by no other full name.
+    # A name that is told in full once is somebody's who is called by its first word alone, not two people's.
     first = {form.words[0] for form in evident if len(form.words) == 1 and not form.title}
     begun = Counter(form.words[0] for form in counts if len(form.words) > 1)
-    full |= {form for form in counts if len(form.words) > 1 == begun[form.words[0]] and form.words[0] in first}
+    once = {form for form in counts if len(form.words) > 1 == begun[form.words[0]]}
+    full |= {form for form in once if form.words[0] in first and form.words[-1] not in first}
     return [form for form, _ in counts.most_common() if form in evident or form in full][:MOST]
 
 

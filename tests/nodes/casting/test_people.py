@@ -56,6 +56,8 @@ def test_what_somebody_is_called_is_joined_with_the_name_beside_which_the_text_s
     )
     apart = names_of(people_in(text.format("Hale, the keeper, and Brandt came."), "en"))
     assert apart == [{"Hale", "Dane"}, {"the keeper"}, {"Brandt"}]
+    lists = "They met the keeper, Brandt, Hale and Tom, and Tom, the keeper, Brandt came."
+    assert names_of(people_in(text.format(lists), "en")) == apart
     assert names_of(people_in(text.format("Up came the keeper, Brandt."), "en")) == [
         {"Hale", "Dane"},
         {"Brandt", "the keeper"},
