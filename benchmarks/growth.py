@@ -2,10 +2,15 @@
 
 Each turn has 600 characters of new text, half of it the user's. The model answers at once, so what is timed is
 everything but the model: seconds of the processor. At each mark, turns of the long conversation are timed, and the
-first ten of a new one, three times by turns: another program on the machine slows both. The default is a graph that
-keeps all messages in its state, on the stock sqlite saver.
+first thirty of a new one, three times by turns: another program on the machine slows both. About turn 10, all that was
+said still stands in the window, and nothing of it is looked up; in turns 21 to 30 it is: what a turn takes more than
+those is growth, what those take more than turn 10 is a step. The default is a graph that keeps all messages in its
+state, on the stock sqlite saver.
 
-Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400] [--write]
+Ten thousand turns take an hour. With `--written 10000`, so many exchanges are written into the memory of the talk
+after its first turns, without being turns, and those after them are taken: they look up as much.
+
+Run: python benchmarks/growth.py [METHOD …] [--turns 10000] [--plain 400] [--written 10000] [--write]
 """
 
 import argparse
@@ -33,6 +38,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.stores.library import open_role
 from dramaturg.testing.fitting import TEXT, fitting
@@ -40,8 +46,9 @@ from dramaturg.testing.script import Call
 from dramaturg.workflows.methods import context_type
 
 METHODS = ("vanilla", "amadeus", "role-rag", "emotional-rag", "drmr", "id-rag")
-FIRST = 10  # turns of a new conversation
-ROUNDS = 3  # of these, and of as many turns of the long one
+ABOUT_10, LATER = slice(7, 11), slice(20, 30)  # turns of a new conversation, from 0
+EACH = 10  # turns of the long one
+ROUNDS = 3  # of both
 WORDS = (
     "the",
     "music",
@@ -71,14 +78,21 @@ class Mark(NamedTuple):
     turns: int
     megabytes: float
     milliseconds: float
-    first: float
-    """The same of the first turns of a conversation, in these minutes."""
+    about_10: float
+    """The same of turns 8 to 11 of a conversation, in these minutes."""
+    later: float
+    """The same of turns 21 to 30."""
     prompt: int
 
     @property
     def times(self) -> float:
-        """Of how many first turns it takes the time."""
-        return self.milliseconds / self.first
+        """Of how many tenth turns it takes the time."""
+        return self.milliseconds / self.about_10
+
+    @property
+    def grown(self) -> float:
+        """Of how many turns that look up what was said it takes the time."""
+        return self.milliseconds / self.later
 
 
 class Stub(BaseChatModel):
@@ -122,29 +136,34 @@ def speech(length: int) -> str:
     return text[:length].strip().ljust(length, ".")
 
 
-async def grown(begin: Begin, stub: Stub, folder: Path, marks: list[int], name: str, kept: str = "") -> list[Mark]:
-    """Take turns, and measure at each mark; what is kept of them is in a folder."""
+async def grown(
+    begin: Begin, stub: Stub, folder: Path, marks: list[int], name: str, kept: str = "", written: int = 0
+) -> list[Mark]:
+    """Take turns, and measure at each mark; what is kept of them is in a folder, and of those that were written."""
     found = []
     async with begin(folder / "long", "long") as turn:
         done = 0
         for mark in track(marks, description=name, transient=True):
             for _ in range(done, mark):
                 await turn(speech(300))
-            found.append(await measured_at(mark, turn, begin, stub, folder, kept))
-            done = mark + ROUNDS * FIRST
+            found.append(await measured_at(mark + written, turn, begin, stub, folder, kept))
+            done = mark + ROUNDS * EACH
     return found
 
 
 async def measured_at(number: int, turn: Turn, begin: Begin, stub: Stub, folder: Path, kept: str) -> Mark:
     """Measure a conversation of so many turns, beside new ones."""
-    megabytes, times, first, prompts = size(folder / "long" / kept) / 1e6, list[float](), list[float](), list[int]()
+    megabytes, times, prompts = size(folder / "long" / kept) / 1e6, list[float](), list[int]()
+    about_10, later = list[float](), list[float]()
     for again in range(ROUNDS):
         async with begin(folder / "new", f"new {number} {again}") as other:
-            first += [await seconds(other) for _ in range(FIRST)]
+            taken = [await seconds(other) for _ in range(LATER.stop)]
+        about_10 += taken[ABOUT_10]
+        later += taken[LATER]
         stub.prompts.clear()
-        times += [await seconds(turn) for _ in range(FIRST)]
+        times += [await seconds(turn) for _ in range(EACH)]
         prompts += stub.prompts
-    return Mark(number, megabytes, 1000 * median(times), 1000 * median(first), max(prompts))
+    return Mark(number, megabytes, *(1000 * median(one) for one in (times, about_10, later)), max(prompts))
 
 
 async def seconds(turn: Turn) -> float:
@@ -159,7 +178,23 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-async def ours(method: str, folder: Path, marks: list[int]) -> list[Mark]:
+async def write(talk: Conversation, number: int) -> None:
+    """Have as much remembered as if that was said in so many turns, after as many as the window holds."""
+    for _ in range(ABOUT_10.stop):
+        await talk.take_turn(speech(300))
+    kept, head, thread = talk.talk_records, (await talk.values())["talk_head"], talk.thread
+    assert kept
+    for begin in range(0, number, 1000):
+        said = [
+            message
+            for at in range(begin, min(begin + 1000, number))
+            for message in (HumanMessage(speech(300), id=f"q{at}"), AIMessage(speech(300), id=f"a{at}"))
+        ]
+        head = await kept.extended(head, said)
+    await thread.graph.aupdate_state(thread.address(), {"talk_head": head}, as_node="keep_talk")
+
+
+async def ours(method: str, written: int, folder: Path, marks: list[int]) -> list[Mark]:
     """A method with the example role, kept by `Conversation`."""
     stub, embeddings = Stub(), DeterministicFakeEmbedding(size=64)
 
@@ -168,9 +203,11 @@ async def ours(method: str, folder: Path, marks: list[int]) -> list[Mark]:
         open_role("beethoven", place)
         given = {"library": str(place), "chat_model": stub, "embedding_model": embeddings}
         async with open_conversation(method, context_type(method)(role="beethoven", **given), name) as talk:
+            if written and name == "long":
+                await write(talk, written)
             yield talk.take_turn
 
-    return await grown(begin, stub, folder, marks, method, ".conversations")
+    return await grown(begin, stub, folder, marks, method, ".conversations", written)
 
 
 async def plain(folder: Path, marks: list[int]) -> list[Mark]:
@@ -198,9 +235,7 @@ async def plain(folder: Path, marks: list[int]) -> list[Mark]:
 
 async def measured(kind: Callable[[Path, list[int]], Awaitable[list[Mark]]], turns: int) -> list[Mark]:
     """Grow one kind in a folder of its own."""
-    marks = [mark for mark in (60, 100, 200, 400, 1000, 2000, 4000, 7000, 10000) if mark < turns - ROUNDS * FIRST] + [
-        turns
-    ]
+    marks = [mark for mark in (60, 200, 400, 1000, 2000, 5000, 10_000) if mark < turns - ROUNDS * EACH] + [turns]
     with tempfile.TemporaryDirectory() as folder:
         return await kind(Path(folder), marks)
 
@@ -212,7 +247,8 @@ def shown(title: str, marks: list[Mark]) -> Table:
         "MB on disk",
         "bytes a turn",
         "processor ms a turn",
-        "× first turns",
+        "× turn 10",
+        "× turns 21–30",
         "longest prompt, characters",
         title=title,
     )
@@ -224,6 +260,7 @@ def shown(title: str, marks: list[Mark]) -> Table:
             f"{each:,.0f}",
             f"{mark.milliseconds:.1f}",
             f"{mark.times:.2f}",
+            f"{mark.grown:.2f}",
             f"{mark.prompt:,}",
         )
     return table
@@ -238,23 +275,28 @@ def plot(marks: list[Mark], others: list[Mark]) -> str:
 
 
 def together(found: dict[str, list[Mark]]) -> Table:
-    """A table of first and last marks."""
-    columns = ("turns", "bytes a turn to turn 100", "to the last", "processor ms, first turns", "at the last", "times")
-    table = Table("kept", *columns, "times at turn 60", "at turn 200")
+    """A table with a row for each that was measured."""
+    took = ("processor ms, turn 10", "turns 21–30", "at turns", "× turn 10", "× turns 21–30")
+    table = Table("kept", "turns", "bytes a turn to turn 200", "to the last", *took)
     for name, marks in found.items():
-        hundred, last = next(mark for mark in marks if mark.turns >= 100 or mark == marks[-1]), marks[-1]
-        each = [f"{1e6 * mark.megabytes / mark.turns:,.0f}" for mark in (hundred, last)]
-        between = [next((f"{mark.times:.2f}" for mark in marks if mark.turns == at), "–") for at in (60, 200)]
-        times = [f"{last.first:.1f}", f"{last.milliseconds:.1f}", f"{last.times:.2f}"]
-        table.add_row(name, f"{last.turns:,}", *each, *times, *between)
+        early, last = next(mark for mark in marks if mark.turns >= 200 or mark == marks[-1]), marks[-1]
+        each = [f"{1e6 * mark.megabytes / mark.turns:,.0f}" for mark in (early, last)]
+        about_10, later = (median(times) for times in zip(*((one.about_10, one.later) for one in marks), strict=True))
+        several = [" / ".join(texts) for texts in zip(*map(told, marks), strict=True)]
+        table.add_row(name, f"{last.turns:,}", *each, f"{about_10:.1f}", f"{later:.1f}", *several)
     return table
 
 
-async def main(methods: list[str], turns: int, others: int, *, write: bool) -> None:
+def told(mark: Mark) -> tuple[str, str, str]:
+    """After how many turns, and of how many others a turn takes the time there."""
+    return f"{mark.turns:,}", f"{mark.times:.2f}", f"{mark.grown:.2f}"
+
+
+async def main(methods: list[str], turns: int, others: int, written: int, *, into_page: bool) -> None:
     """Measure each method, and the default, and print."""
     random.seed(1)
     console = Console(width=110)
-    found = {method: await measured(partial(ours, method), turns) for method in methods}
+    found = {method: await measured(partial(ours, method, written), turns) for method in methods}
     for method, marks in found.items():
         console.print(shown(f"{method}, kept by Dramaturg", marks))
     if others:
@@ -262,18 +304,22 @@ async def main(methods: list[str], turns: int, others: int, *, write: bool) -> N
         console.print(shown("One node, kept by LangGraph's default", default))
         print(plot(found[methods[0]], default))
         found["LangGraph's default, one node"] = default
-    if write:
+    table = page.markdown(together(found))
+    print(table)
+    if into_page:
         command = f"python benchmarks/growth.py --turns {turns} --plain {others}"
-        page.put("growth", f"`{command}`: {page.machine('langgraph')}.\n\n{page.markdown(together(found))}")
+        page.put("growth", f"`{command}`: {page.machine('langgraph')}.\n\n{table}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("methods", nargs="*", default=METHODS)
-    parser.add_argument("--turns", type=int, default=10_000)
+    parser.add_argument("--turns", type=int, default=10_000, help="at least 60")
     parser.add_argument("--plain", type=int, default=400, help="turns of LangGraph's default; 0: it is left out")
+    parser.add_argument("--written", type=int, default=0, help="exchanges that are remembered without a turn")
     parser.add_argument(
         "--write", action="store_true", help="put the first and last marks into docs/research/performance.md"
     )
     arguments = parser.parse_args()
-    asyncio.run(main(list(arguments.methods), arguments.turns, arguments.plain, write=arguments.write))
+    given = list(arguments.methods), arguments.turns, arguments.plain, arguments.written
+    asyncio.run(main(*given, into_page=arguments.write))
