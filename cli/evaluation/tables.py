@@ -86,8 +86,8 @@ def difference_tables(plan: Plan, found: Tables) -> Iterator[Table]:
     yield table
     first = [one for one in found.planned if one.primary and one.by_role]
     if first:
-        heads = (f"{one.first} {SCOPES[one.scope]}" if one.scope else one.first for one in first)
-        table = table_of(f"{first[0].metric}, minus {plan.compared_with}, role by role", "role", *heads)
+        names = (f"{one.first} {SCOPES[one.scope]}" if one.scope else one.first for one in first)
+        table = table_of(f"{first[0].metric}, minus {plan.compared_with}, role by role", "role", *names)
         for role in plan.roles:
             table.add_row(role, *(signed(one.by_role[role]) if role in one.by_role else "" for one in first))
         yield table
