@@ -1,6 +1,7 @@
 // How a talk looks: its turns, what can be done with each, and the reply that is coming.
 
 import { $, button, h } from "./dom.js";
+import { saidText, showText } from "./markdown.js";
 import { t } from "./texts.js";
 
 const A_PAGE = 100;
@@ -61,7 +62,7 @@ export class Screen {
   asked(talk, one) {
     const { does } = this;
     const questions = talk.tree.questions(one);
-    const box = h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, one.question));
+    const box = h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), saidText(one.question));
     if (talk.coming) return box;
     box.append(h("div", { class: "tools" },
       variants(questions, one, does.show, talk, "question_before", "question_next"),
@@ -72,7 +73,7 @@ export class Screen {
   replied(talk, one, last) {
     const { does } = this;
     const replies = talk.tree.replies(one);
-    const box = h("div", { class: "reply" }, h("span", { class: "who" }, this.name), h("p", { class: "text" }, one.reply));
+    const box = h("div", { class: "reply" }, h("span", { class: "who" }, this.name), saidText(one.reply));
     if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
     if (talk.coming) return box;
     box.append(h("div", { class: "tools" },
@@ -87,10 +88,10 @@ export class Screen {
 
   comingItem(going) {
     if (this.coming?.of !== going) {
-      const text = h("p", { class: "text" }, going.reply);
+      const text = saidText(going.reply);
       const thought = h("p", { class: "thought" }, t("thinks", { name: this.name }));
       const item = h("li", { class: "turn coming", "aria-busy": "true" },
-        going.question ? h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, going.question)) : null,
+        going.question ? h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), saidText(going.question)) : null,
         h("div", { class: "reply" }, h("span", { class: "who" }, this.name), thought, text));
       this.coming = { of: going, item, text, thought, seconds: this.seconds(Date.now()) };
       thought.after(this.coming.seconds);
@@ -110,11 +111,22 @@ export class Screen {
 
   grow(going) {
     if (this.coming?.of !== going) return;
-    this.coming.text.textContent = going.reply;
+    this.paint(going);
     const speaks = going.reply.length > going.begun.length;
     this.coming.thought.hidden = this.coming.seconds.hidden = speaks;
     if (!speaks) this.coming.thought.textContent = going.thoughts[going.thoughts.length - 1] ?? t("thinks", { name: this.name });
     toEnd();
+  }
+
+  // Once a frame, however many words come in it.
+  paint(going) {
+    const { coming } = this;
+    if (coming.painting) return;
+    coming.painting = requestAnimationFrame(() => {
+      coming.painting = 0;
+      showText(coming.text, going.reply, true);
+      toEnd();
+    });
   }
 
   // Show a turn of the branch, also one that is so far back that it is not drawn yet.

@@ -365,3 +365,43 @@ async def test_the_page_speaks_chinese_and_korean(tmp_path: Path, language: str,
         await house.open()
         await house.say("她是谁？")
         assert await house.held() == [("她是谁？", "Reply 1 to 她是谁？")]
+
+
+WRITTEN = (
+    "*laughs softly* You ask that of **me**?\n\n- a lamp\n- an oar\n\n*他笑了。*你好 "
+    "![a gull](https://elsewhere.example/gull.png) <b onclick=bad()>x</b> [map](https://elsewhere.example/) [no](javascript:bad())"
+)
+
+
+async def test_what_is_said_is_shown_as_people_write_it_and_nothing_of_it_is_fetched(tmp_path: Path) -> None:
+    async with page_house(tmp_path, parts={"reply": lambda _: WRITTEN}, settings={"redraws": 0}) as house:
+        asked = list[str]()
+        house.page.on("request", lambda one: asked.append(one.url))
+        await house.open()
+        await house.say("*waves* Hello")
+        said = house.page.locator(".turn:last-child .reply .text")
+        assert await said.locator("em").all_inner_texts() == ["laughs softly", "他笑了。"]
+        assert await said.locator("strong").inner_text() == "me"
+        assert await said.locator("li").all_inner_texts() == ["a lamp", "an oar"]
+        assert await said.locator("img, b").count() == 0
+        assert await said.locator("a").evaluate_all("all => all.map(one => [one.href, one.rel])") == [
+            ["https://elsewhere.example/", "noopener noreferrer nofollow"]
+        ]
+        assert await house.page.locator(".asked .text em").inner_text() == "waves"
+        assert {url.split("/")[2] for url in asked} == {house.page.url.split("/")[2]}
+
+
+async def test_a_text_that_grows_shows_no_mark_that_is_still_open(tmp_path: Path) -> None:
+    async with page_house(tmp_path, parts={"reply": "Reply *laughs softly* and **goes on** at length."}) as house:
+        await house.open()
+        await house.page.evaluate(
+            """() => {
+              window.seen = [];
+              new MutationObserver(() => seen.push(document.querySelector(".coming .reply .text")?.textContent ?? ""))
+                .observe(document.querySelector("#turns"), { subtree: true, childList: true, characterData: true });
+            }"""
+        )
+        await house.say("one")
+        seen = await house.page.evaluate("seen")
+        assert seen
+        assert not [one for one in seen if "*" in one]
