@@ -89,8 +89,8 @@ async def waits(house: House, folder: Path, shot: Shot) -> None:
     await house.until("document.querySelector('#notice').textContent.includes('in another window')")
     await shot("another window was first")
     if page.viewport_size["width"] < 1000:
-        await page.locator(".ask-why").last.click()
-        await page.wait_for_selector("#why-body section")
+        await house.page.locator(".ask-why").last.click()
+        await house.page.wait_for_selector("#why-body .because")
     await page.evaluate("""() => [...document.querySelectorAll('#why-body h3')]
         .find(one => one.textContent === 'The role has become')?.scrollIntoView()""")
     await shot("why: what the role has become")
@@ -103,11 +103,11 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     persona = folder / "library" / "ada" / "persona" / "life.md"
     text = persona.read_text()
     persona.unlink()
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await page.wait_for_selector(".knowledge section")
     await shot("nothing is written yet")
     persona.write_text(text)
-    await page.select_option("#method", "role-rag")
+    await house.choose("role-rag")
     await page.wait_for_selector(".knowledge section")
     await page.set_input_files("#files", {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": b"x"})
     await page.wait_for_selector(".said .warning")
@@ -120,8 +120,8 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     far = {"what": "learn", "step": "facts", "done": 3, "total": 9}
     known = (await house.http.get("/v1/roles/ada/knowledge?method=role-rag")).json()
     await page.route("**/knowledge?**", lambda route: route.fulfill(json=known | {"work": far}))
-    await page.click("#open-knowledge")
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
+    await house.menu("#open-knowledge")
     await page.wait_for_selector("progress")
     await shot("under way, also for other windows")
     await page.unroute("**/knowledge?**")
@@ -131,7 +131,7 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     await page.click(".card .main")
     await page.wait_for_selector(".fine, .said .warning")
     await shot("learned; it can be taken back")
-    await page.select_option("#method", "drmr")
+    await house.choose("drmr")
     await house.until("document.querySelector('.knowledge').textContent.includes('DRMR reads no')")
     await shot("a method that reads no documents")
 
@@ -141,7 +141,7 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
     page, library = house.page, folder / "library"
     await planned(house, library)
     await house.open()
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await page.wait_for_selector(".merges")
     for one in await page.query_selector_all(".merges summary"):
         await one.click()
@@ -153,8 +153,8 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
     await page.wait_for_selector(".fine, .said .warning")
     await shot("decided")
     (library / "ada" / PLAN).write_text("merges: [")
-    await page.click("#open-knowledge")
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
+    await house.menu("#open-knowledge")
     await house.until("document.querySelector('.knowledge .warning')")
     await shot("a damaged plan")
 
@@ -162,7 +162,7 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
 async def forbidden(house: House, folder: Path, shot: Shot) -> None:
     """A server that may not change roles."""
     await house.open()
-    await house.page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await house.page.wait_for_selector(".knowledge section")
     await shot("a server that changes no role")
 
@@ -278,7 +278,7 @@ async def film() -> None:
                 if await page.locator("#turns .warning").count():
                     raise RuntimeError(await page.inner_text("#turns .warning"))  # cut off: there is no why
                 await shot("the reply is whole")
-                await page.wait_for_selector("#why-body table")
+                await house.why()
                 await shot("why")
         finally:
             process.terminate()

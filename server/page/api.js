@@ -1,6 +1,6 @@
 // The server's API, and nothing else: models, roles, threads, and turns as they come.
 
-import { oneLine } from "./dom.js";
+import { h, oneLine } from "./dom.js";
 
 const KEY = "dramaturg-key";
 
@@ -45,9 +45,53 @@ const of = (role) => `role=${encodeURIComponent(role)}`;
 export const health = () => read("/health");
 export const roles = () => read("/v1/roles");
 export const role = (id) => read(`/v1/roles/${encodeURIComponent(id)}`);
-export const threads = async (id) => (await read(`/v1/threads?${of(id)}`)).data.map((one) => one.id);
+const SOME = 12; // roles that are asked for one by one, where a server lists no talks of all
+
+/* The talks with all roles, those of a search, and whether the server has searched. */
+export async function talks(roles, words) {
+  const search = words ? `&search=${encodeURIComponent(words)}` : "";
+  try {
+    return { talks: (await read(`/v1/threads?${search.slice(1)}`)).data, whole: true };
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status === 401) throw error;
+  }
+  const found = await Promise.all(roles.slice(0, SOME).map((id) => read(`/v1/threads?${of(id)}${search}`)));
+  const all = found.flatMap((one) => one.data);
+  return { talks: all, whole: all.some((one) => "title" in one) };
+}
 export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
 export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}`);
+
+export const talkFile = (one, form) => `${at(one.id)}/export?${of(one.role)}&form=${form}`;
+export const roleFile = (id, form) => `${about(id)}/export?form=${form}`;
+export const changeTalk = (one, body) => request(`${at(one.id)}?${of(one.role)}`, { method: "PATCH", headers: JSON_SENT, body: JSON.stringify(body) });
+export const deleteTalk = (one) => request(`${at(one.id)}?${of(one.role)}`, { method: "DELETE" });
+export const newRole = async (body) => (await post("/v1/roles", body)).json();
+export async function importRole(file, preview = false) {
+  const body = new FormData();
+  body.append("file", file, file.name);
+  return (await request(`/v1/roles/import${preview ? "?preview=1" : ""}`, { method: "POST", body })).json();
+}
+
+export const methods = async () => (await read("/v1/methods")).data;
+export const connection = () => read("/v1/connection");
+export const connect = async (body) => (await post("/v1/connection", body)).json();
+export const checkModel = () => read("/v1/connection/check");
+
+// Where a picture is had: where a key is wanted, it is read with the key.
+export async function address(path) {
+  return hasKey() ? URL.createObjectURL(await (await request(path)).blob()) : path;
+}
+
+// Save what an address gives as a file, by the name that the server gives it.
+export async function download(path) {
+  const response = await request(path);
+  const given = response.headers.get("Content-Disposition") ?? "";
+  const coded = given.match(/filename\*=(?:UTF-8|utf-8)''([^;]+)/)?.[1];
+  const href = URL.createObjectURL(await response.blob());
+  h("a", { href, download: coded ? decodeURIComponent(coded) : given.match(/filename="?([^";]+)/)?.[1] ?? "talk" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
 
 
 // What a role remembers of who asks: of a thread up to a turn, and of that person's other talks.

@@ -7,12 +7,14 @@ const NAMES = { amadeus: "AMADEUS", "role-rag": "RoleRAG", "emotional-rag": "Emo
 
 export const methodName = (id) => NAMES[id] ?? id;
 
+export const fitting = (methods, chosen) =>
+  (methods.find((one) => one.id === chosen && !one.lacks.length) ?? methods.find((one) => !one.lacks.length) ?? methods[0])?.id ?? chosen;
+
 export function methodSelect(select, methods, chosen) {
   select.replaceChildren(...methods.map((one) => {
     const does = has(`does_${one.id}`) ? ` · ${t(`does_${one.id}`)}` : "";
     const lacks = one.lacks.length ? ` (${t("lacks", { what: one.lacks.map((what) => t(`lacks_${what}`)).join(", ") })})` : "";
     return h("option", { value: one.id, disabled: Boolean(one.lacks.length) }, `${methodName(one.id)}${does}${lacks}`);
   }));
-  const fits = methods.find((one) => one.id === chosen && !one.lacks.length) ?? methods.find((one) => !one.lacks.length) ?? methods[0];
-  select.value = fits.id;
+  select.value = fitting(methods, chosen);
 }

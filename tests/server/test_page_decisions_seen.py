@@ -46,7 +46,7 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         shown = await page.inner_text("#waiting")
         assert SAILOR in shown
         assert "keeper of the light" in shown  # in whose place
-        assert shown.index("from the next turn") < shown.index("Refuse all")  # what comes of it, before the buttons
+        assert shown.index("from the next turn") < shown.index("Reject all")  # what comes of it, before the buttons
         approve = page.locator("#waiting button.main")
         assert await approve.is_disabled()
         await page.locator("#waiting input").first.check()
@@ -74,7 +74,7 @@ async def test_the_reply_that_a_change_is_asked_for_stays_in_view(tmp_path: Path
         for n in range(6):
             await house.say(f"Who are you, {n}?")
             await house.until(LAST)
-        await house.page.select_option("#method", "id-rag")
+        await house.choose("id-rag")
         await house.say("And now?")
         await house.until(SEEN)
         await house.until(LAST)
@@ -91,7 +91,7 @@ async def test_all_is_refused_and_it_waits_through_a_reload_until_then(tmp_path:
         await house.until(SEEN)
         await house.page.reload()
         await house.until(SEEN)
-        await house.page.get_by_role("button", name="Refuse all").click()
+        await house.page.get_by_role("button", name="Reject all").click()
         await house.until(GONE)
         assert await became(house) == []
 
@@ -108,11 +108,11 @@ async def test_two_windows_wait_for_one_approval_and_the_second_answer_is_said_t
         await house.page.locator("#waiting input").first.check()
         await other.page.locator("#waiting button.main").click()
         await other.until(GONE)
-        await house.page.get_by_role("button", name="Refuse all").click()
+        await house.page.get_by_role("button", name="Reject all").click()
         await house.until("document.querySelector('#notice').textContent.includes('in another window')")
         await house.until(GONE)
         assert await became(house) == ["a sailor"]
-        await other.page.select_option("#method", "id-rag")
+        await other.choose("id-rag")
         await other.say("And now?")  # waits again, in the other window; this one sees it when it is looked at
         await other.until(SEEN)
         await house.page.evaluate("dispatchEvent(new Event('focus'))")
@@ -155,7 +155,7 @@ async def test_an_answer_that_does_not_arrive_can_be_given_again(tmp_path: Path)
         await house.say("Who are you?")
         await house.until(SEEN)
         await house.cable.cut()
-        await house.page.get_by_role("button", name="Refuse all").click()
+        await house.page.get_by_role("button", name="Reject all").click()
         await house.until("document.querySelector('#notice').textContent.includes('does not answer')")
         await house.cable.plug_in()
         await house.until("document.querySelector('#notice').textContent.includes('there again')")
@@ -174,7 +174,7 @@ async def fine(house: House, says: str) -> None:
 
 async def knowledge(house: House, method: str = "amadeus") -> None:
     await house.open(method=method)
-    await house.page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await house.page.wait_for_selector(".knowledge section")
 
 
@@ -192,7 +192,7 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
         shown = await page.inner_text(".card")
         assert "harbour.md" in shown
         assert "No question to the model." in shown
-        assert shown.index("everybody who talks to") < shown.index("Learn\n")
+        assert shown.index("everybody who talks to") < shown.index("Add\n")
         assert sorted(one.name for one in persona.iterdir()) == before  # nothing is learned yet
         await page.click(".card .main")
         await fine(house, "Learned: harbour.md")
@@ -200,7 +200,7 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
         await page.get_by_role("button", name="the version of").click()
         await house.until("document.querySelector('.fine')?.textContent.includes('Back again')")
         assert sorted(one.name for one in persona.iterdir()) == before
-        await page.click("#open-knowledge")
+        await house.menu("#open-knowledge")
         assert await page.locator("#say").is_visible()
 
 
@@ -210,7 +210,7 @@ async def test_role_rag_counts_its_questions_and_a_method_that_reads_none_says_s
         await house.page.set_input_files("#files", file("harbour.md", HARBOUR))
         await house.page.wait_for_selector(".card")
         assert "questions to the model" in await house.page.inner_text(".card")
-        await house.page.select_option("#method", "drmr")
+        await house.choose("drmr")
         await house.until("document.querySelector('.knowledge').textContent.includes('DRMR reads no documents')")
         assert await house.page.locator("#files").count() == 0
 
@@ -329,8 +329,8 @@ async def test_what_another_window_has_begun_is_shown_until_it_is_over(tmp_path:
             await route.fulfill(json=known if release.is_set() else busy)
 
         await house.page.route("**/v1/roles/ada/knowledge?**", held)
-        await house.page.click("#open-knowledge")
-        await house.page.click("#open-knowledge")
+        await house.menu("#open-knowledge")
+        await house.menu("#open-knowledge")
         await house.until("document.querySelector('.said')?.textContent.includes('Extracting facts: 3 of 9')")
         assert await house.page.locator("#files + .drop").is_hidden()
         release.set()
@@ -343,13 +343,13 @@ async def test_a_thread_is_opened_by_any_name(tmp_path: Path, name: str) -> None
         body = {"model": "ada", "messages": [{"role": "user", "content": "one"}], "metadata": {"thread_id": name}}
         assert (await house.http.post("/v1/chat/completions", json=body)).status_code == 200
         await house.open()
-        await house.page.locator("#threads button", has_text=name).click()
+        await house.page.locator("#threads .open-talk").click()
         await house.page.wait_for_selector("#turns > li")
         assert [question for question, _ in await house.shown()] == ["one"]
         await house.say("two")
         assert [question for question, _ in await house.held()] == ["one", "two"]
         await house.page.locator(".ask-why").last.click()
-        await house.page.wait_for_selector("#why-body table")
+        await house.page.wait_for_selector("#why-body .because")
         await house.page.reload()
         await house.page.wait_for_selector("#turns > li:nth-child(2)")
 
@@ -377,8 +377,8 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await page.locator("#waiting input").first.check()
         await look("ticked")
         await planned(house, tmp_path / "library")
-        await page.select_option("#method", "amadeus")
-        await page.click("#open-knowledge")
+        await house.choose("amadeus")
+        await house.menu("#open-knowledge")
         await page.wait_for_selector(".merges")
         for one in await page.query_selector_all(".merges summary"):
             await one.click()
@@ -400,7 +400,7 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
         await house.open(method="id-rag")
         await house.say("Who are you?")
         await house.until(SEEN)
-        await house.until("document.querySelector('#live').textContent.includes('would become another')")
+        await house.until("document.querySelector('#live').textContent.includes('Pending changes')")
 
         async def to(css: str) -> None:
             for _ in range(80):
@@ -417,7 +417,9 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
         await house.until(GONE)
         assert len(await became(house)) == 1
         assert await page.evaluate("document.activeElement.id") == "say"
-        await to("#open-knowledge")
+        await to("#about-role")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#open-knowledge:focus")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(".knowledge section")
         await page.set_input_files("#files", file("harbour.md", HARBOUR))
@@ -427,14 +429,14 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "refuse", "teach"), [("zh", "全部拒绝", "让角色学习"), ("ko", "모두 거절", "가르치기")]
+    ("language", "refuse", "teach"), [("zh", "全部拒绝", "添加文档"), ("ko", "모두 거절", "문서 추가")]
 )
 async def test_it_is_said_in_chinese_and_korean(tmp_path: Path, language: str, refuse: str, teach: str) -> None:
     async with page_house(tmp_path, **CHANGES) as house:
         await house.open(method="id-rag")
         await house.say("Who are you?")
         await house.until(SEEN)
-        await house.page.select_option("#language", language)
+        await house.choose(language=language)
         await house.until(f"document.querySelector('#waiting').textContent.includes('{refuse}')")
-        await house.page.click("#open-knowledge")
+        await house.menu("#open-knowledge")
         await house.until(f"document.querySelector('#knowledge').textContent.includes('{teach}')")
