@@ -46,15 +46,6 @@ class Lookups:
         methods = await asyncio.to_thread(self.rooms.methods_for, model.role)
         return JSONResponse({"object": "role", "id": model.role, "methods": methods})
 
-    async def threads(self, request: Request) -> Response:
-        """The caller's threads with a role."""
-        role = request.query_params.get("role", "")
-        if not role:
-            raise ValueError("Say which role: /v1/threads?role=NAME.")
-        model = await asyncio.to_thread(self.rooms.model, role)
-        names = await self.rooms.threads_with(model.role, request.scope["caller"])
-        return JSONResponse({"object": "list", "data": [{"id": name, "role": model.role} for name in names]})
-
     async def thread(self, request: Request) -> Response:
         """A thread: the turns of its head, and how many branches there are."""
         model, talk = await self.talk(request)
