@@ -98,7 +98,7 @@ class RoleServer:
         """Turns that are being taken, by the names of their threads."""
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
-        self.lookups = Lookups(rooms, self._behind)
+        self.lookups = Lookups(rooms, access, self._behind)
         self.talks = Talks(self.lookups, self._stops)
         self.memory = Remembered(self.lookups)
         self.works = Works(access)

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dramaturg.conversations.conversation import PATIENCE
+from dramaturg.conversations.opening import spoken_with
 from dramaturg.conversations.titles import ListedTalk
 from dramaturg.conversations.turn_lock import busy
 from dramaturg.server.lookups import Lookups
@@ -17,6 +19,7 @@ from dramaturg.server.rooms import thread_name
 
 A_LIST, MOST_LISTED = 200, 1_000  # threads
 LONGEST_SEARCH = 200  # characters
+LONG_AGO = datetime(1582, 10, 15, tzinfo=UTC)
 
 
 class Change(BaseModel):
@@ -43,26 +46,25 @@ class Talks:
         self._deleting = asyncio.Lock()  # two that are deleted at once would wait for each other
 
     async def listed(self, request: Request) -> Response:
-        """The caller's threads with a role, the pinned ones first, then the one that was last spoken on.
+        """The caller's threads, of a `role` or of all, the pinned ones first, then the one that was last spoken on.
 
         All words of `search` are in the title of each, or in what was said on it. `skip` of them are left out, and
         `limit` are given; `more` says whether there are others.
         """
         asked, caller = request.query_params, request.scope["caller"]
-        role = asked.get("role", "")
-        if not role:
-            raise ValueError("Say which role: /v1/threads?role=NAME.")
-        model = await asyncio.to_thread(self.rooms.model, role)
+        if role := asked.get("role", ""):
+            roles = [(await asyncio.to_thread(self.rooms.model, role)).role]
+        else:
+            roles = await asyncio.to_thread(spoken_with, self.rooms.library)
         skip, limit = number_in(asked, "skip", 0), min(max(number_in(asked, "limit", A_LIST), 1), MOST_LISTED)
-        found, more = list[ListedTalk](), False
-        async for one in self.rooms.talks_with(model.role, caller, asked.get("search", "")[:LONGEST_SEARCH]):
-            if skip:
-                skip -= 1
-            elif more := len(found) == limit:
-                break
-            else:
-                found.append(one)
-        return JSONResponse({"object": "list", "data": [shown(one, model.role) for one in found], "more": more})
+        words, found = asked.get("search", "")[:LONGEST_SEARCH], list[tuple[str, ListedTalk]]()
+        for one in roles:
+            of_role = self.rooms.talks_with(one, caller, words)
+            found += [(one, talk) for talk in await first(of_role, skip + limit + 1)]
+        if len(roles) > 1:
+            found.sort(key=lambda pair: (pair[1].pinned, pair[1].last or LONG_AGO), reverse=True)
+        data = [shown(talk, one) for one, talk in found[skip : skip + limit]]
+        return JSONResponse({"object": "list", "data": data, "more": len(found) > skip + limit})
 
     async def change(self, request: Request) -> Response:
         """Give a thread a title, or pin it."""
@@ -88,6 +90,16 @@ class Talks:
             await talk.erase()
             await self.rooms.find_no_more(talk.context, caller, thread)  # a turn that has just ended may have kept it
         return JSONResponse({"object": "thread.deleted", "id": name, "role": model.role, "deleted": True})
+
+
+async def first(talks: AsyncIterator[ListedTalk], most: int) -> list[ListedTalk]:
+    """So many of what is read one by one; the others are not read."""
+    found = list[ListedTalk]()
+    async for one in talks:
+        found.append(one)
+        if len(found) == most:
+            break
+    return found
 
 
 def shown(talk: ListedTalk, role: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import httpx
@@ -75,6 +76,20 @@ async def test_a_talk_has_the_title_that_a_person_gives_it_until_it_is_taken_awa
         await http.patch("/v1/threads/tea?role=ada", json={"title": ""})
         (one,) = await listed(http)
         assert (one["title"], one["pinned"]) == ("Who are you?", True)
+
+
+async def test_without_a_role_the_talks_with_all_roles_are_listed(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain()) as http:
+        copytree(tmp_path / "library" / "ada", tmp_path / "library" / "bob")
+        for thread, role in (("one", "ada"), ("two", "bob"), ("three", "ada")):
+            body = {"model": role, "messages": [{"role": "user", "content": "Who?"}], "metadata": {"thread_id": thread}}
+            assert (await http.post("/v1/chat/completions", json=body)).is_success
+        await http.patch("/v1/threads/one", json={"pinned": True})
+        found = (await http.get("/v1/threads")).json()
+        assert [(one["id"], one["role"]) for one in found["data"]] == [("one", "ada"), ("three", "ada"), ("two", "bob")]
+        part = (await http.get("/v1/threads?skip=1&limit=1")).json()
+        assert [[one["id"] for one in part["data"]], part["more"]] == [["three"], True]
+        assert [one["id"] for one in (await http.get("/v1/threads?skip=2&limit=1")).json()["data"]] == ["two"]
 
 
 async def test_words_are_looked_for_in_titles_and_in_what_was_said_on_any_branch(tmp_path: Path) -> None:
