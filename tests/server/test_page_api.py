@@ -88,9 +88,8 @@ async def test_roles_are_listed_by_their_cards_and_methods_with_what_they_lack(t
         roles = {one["id"]: one for one in listed["data"]}
         assert roles.keys() == {"ada", "bare", "broken", *examples()}
         assert [one["id"] for one in listed["data"]][:3] == ["ada", "bare", "broken"]
-        assert roles["ada"] == {
-            "id": "ada", "example": False, "name": "Ada Quill", "language": "en", "profile": "A keeper of few words."
-        }  # fmt: skip
+        said = {"name": "Ada Quill", "language": "en", "profile": "A keeper of few words."}
+        assert roles["ada"].items() >= {"id": "ada", "example": False, **said}.items()
         assert roles["beethoven"]["example"]
         assert list(roles).index("wukong") < list(roles).index("dick")  # of whom there is but a card
         assert "role.yaml" in roles["broken"]["error"]
