@@ -31,7 +31,9 @@ GAP = rf"[\s\u0300-\u036f{UNSEEN}]*"
 TAG = re.compile(rf"(?:[<＜﹤]|&(?:lt|#0*60|#x0*3c);?)(?={GAP}(?:[/／⁄∕⧸\\]{GAP})?[^\W\d])", re.IGNORECASE)
 """What looks like the beginning of a tag, also with full-width or invisible characters and as an HTML entity."""
 LONGEST_VALUE = 5000  # characters of a plain value
-MADE = frozenset({"limits", "bond", "situation", "self_image", "answers", "grounds", "before", "relations"})
+MADE = frozenset(
+    {"limits", "bond", "situation", "self_image", "answers", "grounds", "before", "relations", "tasks", "example"}
+)
 """Values that are put together from prompts, fences and plain lines; all others that are not fenced are one line."""
 PARTICLES: Mapping[str, tuple[str, str]] = {
     "은(는)": ("은", "는"),

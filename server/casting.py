@@ -14,14 +14,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dramaturg.models.clients import address_of, is_embedded, name_of
-from dramaturg.nodes.casting.cast import CastCost
 from dramaturg.nodes.casting.characters import everybody
+from dramaturg.nodes.casting.cost import CastCost
 from dramaturg.server.rooms import Rooms
 from dramaturg.server.work import MOST_FILES, SentFile, Works
 from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.library_folder import examples, id_of
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import FORMS, KINDS, CardField, CastDraft, Item, Kind
 from dramaturg.stores.texts.form import SourceText
@@ -34,7 +33,8 @@ from dramaturg.workflows.casting import (
     casted,
     language_in,
     put_beside,
-    role_cast_before,
+    role_of,
+    spelled,
     texts_with,
     weighed,
 )
@@ -51,6 +51,7 @@ EDITED: dict[Kind, tuple[str, ...]] = {
     "dialogues": ("scene", "lines"),
     "memories": ("when", "text", "question", "answer"),
     "chronicle": ("subject", "relation", "object"),
+    "names": ("name",),
 }
 """By kind, the fields of a draft that a person may edit; the others say where it is from."""
 
@@ -292,12 +293,13 @@ class Casting:
         if not name.isprintable():
             raise ValueError(f"{name[:80]!r} can't be the name of a character: take letters, digits and spaces.")
         library, language = self.rooms.library, language_in(texts)
-        role = self._named(wish.role) if wish.role else self._own(name or WRITER[language], texts)
+        name = spelled(name, texts, language) if name else WRITER[language]
+        role = self._named(wish.role) if wish.role else role_of(name, library, texts)
         there = library.open(role) if wish.role or library.holds(role) else None
         spoken = there.card.language if there else language
         given = {
             "deadline": self.rooms.settings.get("deadline", DEADLINE),
-            "character": name or WRITER[spoken],
+            "character": name,
             "first_person": wish.first_person,
             "until": wish.until.strip(),
             "drafts": wish.drafts,
@@ -313,18 +315,6 @@ class Casting:
         if found is None:
             raise RoleError(f"There is no role {name[:80]!r}: /v1/roles lists them.")
         return found
-
-    def _own(self, name: str, texts: Sequence[SourceText]) -> str:
-        """The id of a character's own role: one that it was cast as before, or a new one."""
-        if before := role_cast_before(name, self.rooms.library, texts):
-            return before
-        try:
-            role = id_of(name, "")
-        except RoleError:  # no letters that an id may have
-            role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
-        if self.rooms.library.holds(role) or role in examples():
-            raise RoleError(f"There is a role {role!r} already: name it as the `role` to cast for, or another name.")
-        return role
 
     async def _role(self, request: Request) -> Role:
         model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import spoken_with
 from dramaturg.conversations.turns import Turn
+from dramaturg.conversations.why import SAYS as LANGUAGES
+from dramaturg.conversations.why import why
 from dramaturg.server.access import Access
 from dramaturg.server.rooms import Model, Rooms, thread_name, turn_at
 
@@ -95,6 +97,7 @@ class Lookups:
         if found is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
         state, thread = await talk.values(found), self.thread_in(request)
+        language = request.query_params.get("language", "")
         before = talk.thread.name.removesuffix(thread[:LONGEST_THREAD])
         return JSONResponse(
             {
@@ -105,6 +108,7 @@ class Lookups:
                 "question": found.question,
                 "reply": found.reply,
                 "evidence": with_own_names(state.get("evidence") or {}, before),
+                "why": why(state.get("evidence"), next((one for one in LANGUAGES if one == language), "en")),
                 "usage": state.get("usage") or {},
             }
         )

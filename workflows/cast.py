@@ -12,8 +12,10 @@ from dramaturg.nodes.casting.cast import (
     draft_chronicle,
     draft_dialogues,
     draft_memories,
+    draft_names,
     draft_persona,
     find_character,
+    read_parts,
     report_cast,
     review_drafts,
     review_outcome,
@@ -32,18 +34,22 @@ def build() -> Workflow[CastState, CastContext, CastInput, CastOutput]:
     builder.prepares = True
     builder.add_node(find_character)
     builder.add_node(attribute_lines)
+    builder.add_node(read_parts)
     builder.add_node(draft_dialogues)
     builder.add_node(draft_persona)
     builder.add_node(draft_memories)
     builder.add_node(draft_chronicle)
+    builder.add_node(draft_names)
     builder.add_node(draft_card)
     builder.add_node(report_cast)
     builder.add_node(review_drafts)
     builder.add_edge(START, "find_character")
     builder.add_edge("find_character", "attribute_lines")
-    for draft in ("draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle"):
-        builder.add_edge("attribute_lines", draft)
-    builder.add_edge(["draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle"], "draft_card")
+    builder.add_edge("attribute_lines", "read_parts")
+    drafts = ["draft_dialogues", "draft_persona", "draft_memories", "draft_chronicle", "draft_names"]
+    for draft in drafts:
+        builder.add_edge("read_parts", draft)
+    builder.add_edge(drafts, "draft_card")
     builder.add_edge("draft_card", "report_cast")
     builder.add_conditional_edges("report_cast", review_outcome, {"review": "review_drafts", "done": END})
     builder.add_edge("review_drafts", END)

@@ -5,15 +5,15 @@ from itertools import count
 from pathlib import PurePath
 from typing import Any
 
-from dramaturg.nodes.casting.cast import CastCost, cost_of_cast
-from dramaturg.nodes.casting.characters import everybody, the_character, until
-from dramaturg.nodes.casting.drafting import Character
+from dramaturg.nodes.casting.characters import Character, everybody, the_character, until
+from dramaturg.nodes.casting.cost import CastCost, cost_of_cast
 from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.stores.documents.forms import Language, RoleCard
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library import find_role
-from dramaturg.stores.library_folder import Library
+from dramaturg.stores.library_folder import Library, examples, id_of
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import FOLDER, CastDraft
 from dramaturg.stores.texts.form import SourceText
@@ -46,6 +46,32 @@ def role_cast_before(name: str, shelf: Library, texts: Sequence[SourceText]) -> 
         f"{found[1].name} was cast before, from {', '.join(names)}, as {found[0]!r}: name this role to add to it, or "
         "another id."
     )
+
+
+def role_of(name: str, shelf: Library, texts: Sequence[SourceText]) -> str:
+    """The id of a character's own role: of one that it was cast as before, or a new one after its name. It may block.
+
+    Raises:
+        RoleError: a role of the id is there that was not cast from these texts.
+    """
+    if before := role_cast_before(name, shelf, texts):
+        return before
+    try:
+        role = id_of(name, "")
+    except RoleError:  # no letters that an id may have
+        role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
+    if shelf.holds(role) or role in examples():
+        raise RoleError(
+            f"There is a role {role!r} already: name it as the role that is cast for (--role {role}) to add to it, or "
+            "take another name."
+        )
+    return role
+
+
+def spelled(name: str, texts: Sequence[SourceText], language: Language) -> str:
+    """A name as texts spell it, where they have it in other capitals."""
+    names = (said for one in everybody(texts, language) for said in (one.name, *one.aliases))
+    return next((said for said in names if spelling(said) == spelling(name)), name)
 
 
 def texts_with(texts: Sequence[SourceText], role: Role | None) -> list[SourceText]:

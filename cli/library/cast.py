@@ -24,26 +24,22 @@ from dramaturg.cli.progress import bars, waiting
 from dramaturg.cli.stopping import stopping
 from dramaturg.models.clients import address_of, is_embedded, name_of
 from dramaturg.stores.documents.forms import Language
-from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import find_role
-from dramaturg.stores.library_folder import Library, check_id, id_of
+from dramaturg.stores.library_folder import Library, check_id
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import KINDS, CastDraft, Kind
 from dramaturg.stores.texts.form import SourceText
 from dramaturg.stores.texts.reading import read_source
 
 if TYPE_CHECKING:
-    from dramaturg.nodes.casting.cast import CastCost
+    from dramaturg.nodes.casting.cost import CastCost
     from dramaturg.workflows.cast import CastContext
 
 PEOPLE = 20
 """Rows of who is in a text."""
 WORK = {
     "speakers": "Who says it",
-    "persona": "Persona",
-    "memories": "Memories",
-    "chronicle": "Chronicle",
-    "dialogues": "Dialogues",
+    "drafts": "What it tells",
     "card": "Profile",
 }
 """What is asked, by the `what` of its events."""
@@ -95,7 +91,7 @@ def cast_(
     if wish and wish != "accept":
         raise ValueError(f"--{wish} is about drafts that wait: name their role by --role ID, without files.")
     from dramaturg.workflows.cast import CastContext
-    from dramaturg.workflows.casting import DEADLINE, WRITER, apart, language_in, texts_with, weighed
+    from dramaturg.workflows.casting import DEADLINE, WRITER, apart, language_in, role_of, spelled, texts_with, weighed
 
     texts = apart([read_in(path) for path in files], ())
     spoken = cast("Language", language or language_in(texts))
@@ -104,7 +100,7 @@ def cast_(
         return
     name = spelled(who, texts, spoken) if who else WRITER[spoken]
     context = CastContext(
-        role=check_id(role) if role else role_of(shelf, name, files, texts),
+        role=check_id(role) if role else role_of(name, shelf, texts),
         library=str(library_path(library)),
         chat_model=model,
         character=name,
@@ -206,18 +202,6 @@ def waiting_role(shelf: Library, role: str, who: str) -> str:
     raise ValueError(f"Name a file to cast from, or the role whose drafts are meant: {which}")
 
 
-def role_of(shelf: Library, name: str, files: Sequence[Path], texts: Sequence[SourceText]) -> str:
-    """The id of a role for a character: of one of this name that was cast before, or a new one."""
-    from dramaturg.workflows.casting import role_cast_before
-
-    if before := role_cast_before(name, shelf, texts):
-        return before
-    role = id_of(name, files[0].stem)
-    if shelf.holds(role):
-        raise RoleError(f"There is {role!r} in {shelf.name} already: add to it by --role {role}, or name another id.")
-    return role
-
-
 def read_in(path: Path) -> SourceText:
     """Read a file, and say what of it was not read."""
     with waiting(f"Reading {path.name} …"):
@@ -254,15 +238,6 @@ def show_people(texts: Sequence[SourceText], language: Language, files: Sequence
     screen.print(table)
     then = command_line("cast", *map(str, files), "--who", people[0].name, "--dry-run")
     screen.print(f"Cast one: {then}", soft_wrap=True)
-
-
-def spelled(name: str, texts: Sequence[SourceText], language: Language) -> str:
-    """A name as texts spell it, where they have it in other capitals."""
-    from dramaturg.nodes.casting.characters import everybody
-    from dramaturg.nodes.dialogues.cast import spelling
-
-    people = (one.name for one in everybody(texts, language))
-    return next((one for one in people if spelling(one) == spelling(name)), name)
 
 
 def show_cost(cost: "CastCost", context: "CastContext", *, as_json: bool) -> None:

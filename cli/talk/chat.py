@@ -30,7 +30,7 @@ from dramaturg.cli.options import (
     context_for,
     shelf_of,
 )
-from dramaturg.cli.output import note, print_json, read, screen, sentence
+from dramaturg.cli.output import note, one_line, print_json, read, screen, sentence
 from dramaturg.cli.stopping import stopping
 from dramaturg.cli.talk.chat_commands import (
     LATER,
@@ -46,6 +46,7 @@ from dramaturg.cli.talk.chat_commands import (
     shown,
     speaker,
 )
+from dramaturg.conversations.why import why
 from dramaturg.stores.documents.originals import unread, unread_sentence
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ async def asked(talk: Conversation, question: str, *, evidence: bool) -> dict[st
     output = await shown(talk, partial(talk.take_turn, question), "" if evidence else "--evidence")
     if evidence:
         screen.print(evidence_view(output["evidence"]))
+    elif reason := why(output["evidence"]):
+        screen.print(f"Why: {one_line(reason)}", style="dim", soft_wrap=True)
     return output
 
 

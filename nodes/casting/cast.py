@@ -7,26 +7,24 @@ was changed is asked about only where it is new.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, cast
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, cast
 
-from langchain_core.messages import HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite, interrupt
 from pydantic import Field, JsonValue
 from typing_extensions import TypedDict
 
-from dramaturg.models.chat import Usage, add_usage, tokens_in
+from dramaturg.models.chat import Usage, add_usage
 from dramaturg.models.errors import UNANSWERED
 from dramaturg.nodes.asking import Answers, answer_all, asked_in_all, progress
 from dramaturg.nodes.casting.asked import Stretch, ask_speakers, stretches_of
 from dramaturg.nodes.casting.attribution import attributed
 from dramaturg.nodes.casting.characters import (
+    Character,
     Somebody,
-    chunks_about,
     everybody,
     headings_of,
     names_in,
@@ -37,37 +35,41 @@ from dramaturg.nodes.casting.characters import (
     until,
 )
 from dramaturg.nodes.casting.drafting import (
+    ANSWER_TOKENS,
+    DRAWN,
     HEADINGS,
     LINES,
     STATEMENTS,
-    Character,
+    Drawn,
     Told,
+    block_key,
+    drawn_from,
     introduced,
-    lived_in,
-    told_of,
+    question,
 )
+from dramaturg.nodes.casting.parts import Block, Part, blocks_about, parts_of, said_at
 from dramaturg.nodes.casting.people import people_in
 from dramaturg.nodes.casting.quotes import Quote
 from dramaturg.nodes.casting.scenes import scenes_of
 from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.nodes.graph.facts import on_a_line
 from dramaturg.nodes.identity.chronicle import templates
-from dramaturg.nodes.identity.drafting import distinct, drafted_triples
+from dramaturg.nodes.identity.drafting import distinct
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import plain, sections
-from dramaturg.prompts import load
-from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language, Memory, Triple
+from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, PICTURE, Language, Memory, Triple
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.answers import answer_key
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.stores.names import normal_name
 from dramaturg.stores.texts.draft import (
     FOLDER,
     KINDS,
     CardField,
     CastDraft,
     DraftedLine,
+    DraftedNames,
     DraftedScene,
     Item,
     Kind,
@@ -75,13 +77,6 @@ from dramaturg.stores.texts.draft import (
 )
 from dramaturg.stores.texts.form import Scene, SourceText
 
-PROMPTS: Mapping[str, str] = {
-    "persona": "draft_persona",
-    "memories": "draft_episodes",
-    "chronicle": "draft_chronicle",
-    "speakers": "attribute_quotes",
-}
-"""What is asked about parts of the texts."""
 LISTED = 40
 """People that a state names."""
 GREETING = 300
@@ -168,6 +163,7 @@ class CastState(CastInput, CastOutput):
     character: Annotated[KnownPerson, Field(description="Who is cast.")]
     people: Annotated[list[KnownPerson], Field(description="Who is in the texts; the first of many.")]
     unattributed: Annotated[int, Field(description="Quotes of which nobody knows who says them.")]
+    parts: Annotated[int, Field(description="Parts of the texts that a model was asked about.")]
     drafted: Annotated[dict[str, int], Field(description="New drafts by their kind."), _both]
     failed: Annotated[list[dict[str, str]], Field(description="Parts of texts without a usable answer."), _more]
     decides: Annotated[bool, Field(description="Whether a person decides on the drafts before the run ends.")]
@@ -197,9 +193,9 @@ class Casting(NamedTuple):
         """Keep answers of a model."""
         await asyncio.to_thread(self.draft.keep_answers, answers)
 
-    async def put(self, kind: Kind, items: Sequence[Item]) -> dict[str, int]:
-        """Have drafts wait; return how many are new."""
-        new = await asyncio.to_thread(self.draft.put, {kind: items})
+    async def put(self, kind: Kind, items: Sequence[Item], speaker: str = "") -> dict[str, int]:
+        """Have drafts wait, scenes with something new of a speaker; return how many are new."""
+        new = await asyncio.to_thread(self.draft.put, {kind: items}, speaker)
         return {kind: new.get(kind, 0)}
 
 
@@ -298,7 +294,8 @@ async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, 
     casting = await open_cast(runtime)
     if not casting.wants("dialogues"):
         return {}
-    scenes = scenes_with(with_writer(casting.texts, character_of(state)), character_of(state))
+    who = character_of(state)
+    scenes = scenes_with(with_writer(casting.texts, who), who)
     drafts = [
         DraftedScene(
             document=text.name[:LONGEST_NAME],
@@ -319,7 +316,7 @@ async def draft_dialogues(state: CastState, runtime: Runtime[Any]) -> dict[str, 
         for number, (text, scene) in numbered_scenes(scenes)
         if text.form != "diary"
     ]
-    return {"drafted": await casting.put("dialogues", drafts)}
+    return {"drafted": await casting.put("dialogues", drafts, who.name)}
 
 
 def scene_name(title: str, number: int) -> str:
@@ -357,79 +354,88 @@ def with_writer(texts: Iterable[SourceText], who: Character) -> list[SourceText]
     ]
 
 
-Part: TypeAlias = tuple[SourceText, StoredPassage]
-
-
-@dataclass(frozen=True)
-class Asking:
-    """A question that is asked of parts of the texts, and its answers."""
-
-    casting: Casting
-    runtime: Runtime[Any]
-    who: Character
-    kind: Kind
-
-    def key(self, chunk: StoredPassage) -> str:
-        """What the answer on a part is kept under: whose, what part, in what words it is asked, and of which model."""
-        run = self.casting.run
-        asked = [text for _, text in run.prompt(PROMPTS[self.kind]).sections]
-        whose = [self.who.name, *self.who.aliases]
-        return answer_key(f"cast {self.kind}", *asked, run.chat.name, [*whose], [*chunk.headings], chunk.text)
-
-    async def known(self, parts: Sequence[Part]) -> dict[str, JsonValue]:
-        """The answers that there are, by the ids of the parts."""
-        answers = await asyncio.to_thread(self.casting.draft.answers)
-        keys = ((chunk.id, self.key(chunk)) for _, chunk in parts)
-        return {part: answers[key] for part, key in keys if key in answers}
-
-    async def answers(
-        self, parts: Sequence[Part], ask: Callable[[StoredPassage], Any], *, again: bool
-    ) -> tuple[dict[str, JsonValue], list[dict[str, str]]]:
-        """Ask what is not known; return the answers by the ids of the parts, and those parts that have none."""
-        errors, keys = dict[str, dict[str, str]](), {chunk.id: self.key(chunk) for _, chunk in parts}
-        found = {} if again else await self.known(parts)
-        left = {chunk.id: (text, chunk) for text, chunk in parts if chunk.id not in found}
-
-        async def one(part: Part) -> Answers:
-            text, chunk = part
-            try:
-                answer = await ask(chunk)
-            except UNANSWERED as error:
-                place = place_in(text, chunk.start)
-                errors[chunk.id] = {"kind": self.kind, "document": text.name, "place": place, "error": str(error)}
-                return {}
-            found[chunk.id] = answer
-            return {keys[chunk.id]: answer}
-
-        announce = progress(self.runtime, self.kind, len(left), before=len(parts) - len(left))
-        await answer_all(left, one, keep=self.casting.keep, announce=announce)
-        return found, list(errors.values())
-
-
-async def asked(
-    state: CastState, runtime: Runtime[Any], kind: Kind, ask: Callable[[Run[Any], Character, StoredPassage], Any]
-) -> tuple[Casting, list[tuple[SourceText, StoredPassage, Any]], list[dict[str, str]]]:
-    """Ask about each part of the texts that is about the character; return the answers in the order of the parts."""
-    casting, who = await open_cast(runtime), character_of(state)
-    parts = await asyncio.to_thread(parts_about, casting, who)
-    asking = Asking(casting, runtime, who, kind)
-    found, failed = await asking.answers(
-        parts, lambda chunk: ask(casting.run, who, chunk), again=bool(state.get("again"))
-    )
-    return casting, [(text, chunk, found[chunk.id]) for text, chunk in parts if chunk.id in found], failed
-
-
-def parts_about(casting: Casting, who: Character) -> list[Part]:
-    """The parts of the texts that are asked about."""
-    own = casting.run.settings.first_person
-    return [
-        (text, chunk)
-        for text in casting.texts
-        for chunk in chunks_about(text, who, first_person=own or text.form == "diary")
-    ]
-
-
 @needs(character="find_character", unattributed="attribute_lines")
+async def read_parts(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Ask what the texts tell of the character, what it lives through there, and its triples: a part at a time.
+
+    A part without a usable answer is asked about in halves. Answers are kept by paragraph.
+    """
+    casting, who = await open_cast(runtime), character_of(state)
+    run, failed = casting.run, list[dict[str, str]]()
+    kinds = [kind for kind in DRAWN if casting.wants(kind)]
+    if not (run.settings.asks and kinds):
+        return {"parts": 0}
+    known = {} if state.get("again") else await asyncio.to_thread(casting.draft.answers)
+    questions = await asyncio.to_thread(questions_about, casting, who, kinds, known)
+    chronicle = await asyncio.to_thread(run.role.chronicle)
+    relations = {**templates(run.role.card.language), **chronicle.sentences}
+
+    async def ask(one: Question, *, whole: bool = True) -> Answers:
+        text, part, wanted = one
+        halves = [one._replace(part=half) for half in part.halves()] if len(part.blocks) > 1 else []
+        if halves and not run.chat.has_room(question(run, part, who, wanted, relations), ANSWER_TOKENS):
+            return {key: value for half in halves for key, value in (await ask(half, whole=whole)).items()}
+        try:
+            return await drawn_from(run, part, who, wanted, relations)
+        except UNANSWERED as error:
+            if whole and halves:
+                return {key: value for half in halves for key, value in (await ask(half, whole=False)).items()}
+            place = place_in(text, part.blocks[0].begin)
+            failed.append({"kind": "drafts", "document": text.name, "place": place, "error": str(error)})
+            return {}
+
+    announce = progress(runtime, "drafts", len(questions))
+    await answer_all({str(at): one for at, one in enumerate(questions)}, ask, keep=casting.keep, announce=announce)
+    return {"parts": len(questions), "failed": failed, "usage": {"read_parts": run.usage}}
+
+
+class Question(NamedTuple):
+    """What one question is about."""
+
+    text: SourceText
+    part: Part
+    kinds: tuple[Drawn, ...]
+
+
+def questions_about(
+    casting: Casting, who: Character, kinds: Sequence[Drawn], known: Mapping[str, JsonValue]
+) -> list[Question]:
+    """What is yet to be asked: of each paragraph about the character the kinds that have no answer."""
+    found = list[Question]()
+    for text, blocks in blocks_of(casting, who):
+        lacking = dict[tuple[Drawn, ...], list[Block]]()
+        wanted = [kind for kind in kinds if kind != "memories" or text.form != "diary"]
+        for block in blocks:
+            without = tuple(kind for kind in wanted if block_key(casting.run, kind, who, block) not in known)
+            lacking.setdefault(without, []).append(block)
+        found += [Question(text, part, some) for some, left in lacking.items() if some for part in parts_of(left)]
+    return found
+
+
+def blocks_of(casting: Casting, who: Character) -> Iterator[tuple[SourceText, list[Block]]]:
+    """The paragraphs of each text that are about the character."""
+    own = casting.run.settings.first_person
+    for text in casting.texts:
+        spoken = said_at(text, who)
+        yield text, blocks_about(text, who, first_person=own or text.form == "diary", spoken=spoken)
+
+
+async def drawn(casting: Casting, who: Character, kind: Drawn) -> list[tuple[SourceText, Block, Any]]:
+    """What a model has drawn from the texts of a kind, in their order."""
+
+    def found() -> list[tuple[SourceText, Block, Any]]:
+        answers = casting.draft.answers()
+        return [
+            (text, block, item)
+            for text, blocks in blocks_of(casting, who)
+            for block in blocks
+            for item in cast("list[Any]", answers.get(block_key(casting.run, kind, who, block), ()))
+        ]
+
+    return await asyncio.to_thread(found)
+
+
+@needs(character="find_character", parts="read_parts")
 async def draft_persona(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft persona documents: what the texts tell of the character, in their own words, under headings by kind.
 
@@ -442,29 +448,24 @@ async def draft_persona(state: CastState, runtime: Runtime[Any]) -> dict[str, An
     if not run.settings.asks:
         statements = await asyncio.to_thread(told_by_rules, casting, who)
         return {"drafted": await casting.put("persona", statements)}
-
-    async def ask(run: Run[Any], who: Character, chunk: StoredPassage) -> JsonValue:
-        return [list(one) for one in await told_of(run, run.chat, chunk, who)]
-
-    casting, answers, failed = await asked(state, runtime, "persona", ask)
-    new = await casting.put("persona", statements_in(answers, run.language))
-    return {"drafted": new, "failed": failed, "usage": {"draft_persona": casting.run.usage}}
+    statements = statements_in(await drawn(casting, who, "persona"), run.language)
+    return {"drafted": await casting.put("persona", statements)}
 
 
-def statements_in(answers: Iterable[tuple[SourceText, StoredPassage, Any]], language: str) -> list[Statement]:
-    """What answers say that texts tell, in the order of the headings."""
-    headings, found = HEADINGS[language], dict[Told, list[Statement]]()
-    for text, chunk, answer in answers:
-        for kind, begin, end in answer:
-            if chunk.text.startswith("#", chunk.text.rfind("\n", 0, begin) + 1):  # a heading says nothing
-                continue
-            statement = Statement(
-                document=text.name[:LONGEST_NAME],
-                heading=headings[kind],
-                text=on_a_line(chunk.text[begin:end]),
-                source=place_in(text, chunk.start + begin),
-            )
-            found.setdefault(kind, []).append(statement)
+def statements_in(told: Iterable[tuple[SourceText, Block, Any]], language: str) -> list[Statement]:
+    """What a model says that texts tell, in the order of the headings; each sentence once."""
+    headings, found, seen = HEADINGS[language], dict[Told, list[Statement]](), set[tuple[str, int]]()
+    for text, block, (kind, begin, end) in told:
+        if (text.name, block.begin + begin) in seen:
+            continue
+        seen.add((text.name, block.begin + begin))
+        statement = Statement(
+            document=text.name[:LONGEST_NAME],
+            heading=headings[kind],
+            text=on_a_line(block.text[begin:end]),
+            source=place_in(text, block.begin + begin),
+        )
+        found.setdefault(kind, []).append(statement)
     return [one for kind in headings for one in found.get(kind, ())]
 
 
@@ -501,7 +502,7 @@ def told_by_rules(casting: Casting, who: Character) -> list[Statement]:
     return found
 
 
-@needs(character="find_character", unattributed="attribute_lines")
+@needs(character="find_character", parts="read_parts")
 async def draft_memories(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft memories: what the character has lived through, in the first person (Emotional RAG 3.1).
 
@@ -520,21 +521,12 @@ async def draft_memories(state: CastState, runtime: Runtime[Any]) -> dict[str, A
     ]
     if not casting.run.settings.asks:
         return {"drafted": await casting.put("memories", diaries)}
-    others = {text.name for text in casting.texts if text.form != "diary"}
-
-    async def ask(run: Run[Any], who: Character, chunk: StoredPassage) -> JsonValue:
-        if chunk.source not in others:
-            return []
-        return [list(one) for one in await lived_in(run, run.chat, chunk, who)]
-
-    casting, answers, failed = await asked(state, runtime, "memories", ask)
     found = [
-        memory_of(said, when, text.name, place_in(text, chunk.start + begin), place)
-        for text, chunk, answer in answers
-        for said, begin, when, place in answer
+        memory_of(said, when, text.name, place_in(text, block.begin + begin), place)
+        for text, block, (said, begin, when, place) in await drawn(casting, character_of(state), "memories")
+        if text.form != "diary"
     ]
-    new = await casting.put("memories", [*diaries, *found])
-    return {"drafted": new, "failed": failed, "usage": {"draft_memories": casting.run.usage}}
+    return {"drafted": await casting.put("memories", [*diaries, *found])}
 
 
 def memory_of(text: str, when: str, document: str, at: str, place: str = "") -> Memory:
@@ -544,7 +536,7 @@ def memory_of(text: str, when: str, document: str, at: str, place: str = "") -> 
     return Memory(text=text.strip()[:LONGEST_TEXT], when=when or None, **more)
 
 
-@needs(character="find_character", unattributed="attribute_lines")
+@needs(character="find_character", parts="read_parts")
 async def draft_chronicle(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the chronicle: triples of identity (ID-RAG 3.2), and with whom the character speaks."""
     casting = await open_cast(runtime)
@@ -554,18 +546,25 @@ async def draft_chronicle(state: CastState, runtime: Runtime[Any]) -> dict[str, 
     partners = partners_of(casting.texts, who)
     if not casting.run.settings.asks:
         return {"drafted": await casting.put("chronicle", partners)}
-    role = casting.run.role
-    chronicle = await asyncio.to_thread(role.chronicle)
-    relations = {**templates(role.card.language), **chronicle.sentences}
+    triples = (Triple.model_validate(one) for _, _, one in await drawn(casting, who, "chronicle"))
+    return {"drafted": await casting.put("chronicle", distinct([*triples, *partners]))}
 
-    async def ask(run: Run[Any], who: Character, chunk: StoredPassage) -> JsonValue:
-        triples, _ = await drafted_triples(run.chat, chunk, role=who.name, language=run.language, relations=relations)
-        return [one.model_dump(mode="json", exclude_defaults=True) for one in triples]
 
-    casting, answers, failed = await asked(state, runtime, "chronicle", ask)
-    found = distinct([*(Triple.model_validate(one) for _, _, answer in answers for one in answer), *partners])
-    new = await casting.put("chronicle", found)
-    return {"drafted": new, "failed": failed, "usage": {"draft_chronicle": casting.run.usage}}
+@needs(character="find_character", parts="read_parts")
+async def draft_names(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
+    """Draft which names of others are one person's, for the entity normalization of RoleRAG (3.2)."""
+    casting = await open_cast(runtime)
+    if not casting.wants("names"):
+        return {}
+    people, own = await asyncio.to_thread(everybody, casting.texts, casting.language), character_of(state)
+    ours, source = {*map(spelling, (own.name, *own.aliases))}, ", ".join(one.name for one in casting.texts)
+    names = [
+        DraftedNames(name=one.name[:LONGEST_NAME], names=tuple(said), source=source)
+        for one in people
+        if not ours & {*map(spelling, (one.name, *one.aliases))}
+        and len(said := [*{normal_name(name): name[:LONGEST_NAME] for name in (one.name, *one.aliases)}.values()]) > 1
+    ]
+    return {"drafted": await casting.put("names", names[:LISTED])}
 
 
 def partners_of(texts: Sequence[SourceText], who: Character) -> list[Triple]:
@@ -592,15 +591,14 @@ async def draft_card(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
         return {}
     run, who = casting.run, character_of(state)
     names = [CardField(field="aliases", text=one[:LONGEST_NAME]) for one in who.aliases]
+    names += await asyncio.to_thread(cover_for, casting)
     lines = [
         line
         for _, scene in scenes_with(casting.texts, who)
         for line in scene.lines
         if line.speaker == who.name and line.text.strip()
     ]
-    parts = await asyncio.to_thread(parts_about, casting, who) if run.settings.asks else []
-    answers = await Asking(casting, runtime, who, "persona").known(parts)
-    told = statements_in(((text, one, answers[one.id]) for text, one in parts if one.id in answers), run.language)
+    told = statements_in(await drawn(casting, who, "persona") if run.settings.asks else (), run.language)
     if not told:
         return {"drafted": await casting.put("card", [*names, *card_by_rules(casting, who)])}
     failed, fields = list[dict[str, str]](), list[CardField]()
@@ -625,6 +623,13 @@ async def draft_card(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     return {"drafted": new, "failed": failed, "usage": {"draft_card": run.usage}}
 
 
+def cover_for(casting: Casting) -> list[CardField]:
+    """The cover of the first book that has one, where the role has no picture."""
+    covers = (one.name for one in casting.texts if casting.draft.picture(one.name))
+    name = None if (casting.run.role.root / PICTURE).exists() else next(covers, None)
+    return [CardField(field="picture", text=name, source=name)] if name else []
+
+
 def card_by_rules(casting: Casting, who: Character) -> list[CardField]:
     """A profile of the first sentences that begin with the character's name, and greetings with which scenes begin."""
     fields = list[CardField]()
@@ -644,47 +649,6 @@ def card_by_rules(casting: Casting, who: Character) -> list[CardField]:
         for name, scene in openings[:3]
     ]
     return fields
-
-
-class CastCost(NamedTuple):
-    """What a model would be asked at most: answers that are known, and kinds that are not wanted, are not asked for."""
-
-    questions: dict[str, int]
-    """By what is drafted, and `speakers`."""
-    characters: int
-    """Of the parts of texts that are sent."""
-    tokens: int
-    """About how many questions have, prompts included; answers come on top."""
-
-
-def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSettings, language: Language) -> CastCost:
-    """Count what casting would ask; it blocks.
-
-    Args:
-        texts: as far as they are read.
-        who: the character.
-        settings: of the run.
-        language: of the texts.
-    """
-    sent = dict[str, list[str]]()
-    for text in texts if settings.asks else ():
-        chunks = chunks_about(text, who, first_person=settings.first_person or text.form == "diary")
-        for kind in ("persona", "memories", "chronicle"):
-            if kind in settings.drafts and not (kind == "memories" and text.form == "diary"):
-                sent.setdefault(kind, []).extend(one.text for one in chunks)
-        if text.form == "prose":
-            quotes = attributed(text.text, language, narrator=who.name if settings.first_person else "")
-            stretches = stretches_with(text, quotes, language, who)
-            sent.setdefault("speakers", []).extend(one.passage for one in stretches)
-    questions = {kind: len(parts) for kind, parts in sent.items() if parts}
-    tokens = sum(
-        tokens_in([HumanMessage(one) for one in parts])
-        + len(parts) * tokens_in([HumanMessage(said) for _, said in load(PROMPTS[kind], language).sections])
-        for kind, parts in sent.items()
-    )
-    if settings.asks and "card" in settings.drafts and questions.get("persona"):
-        questions["card"] = 1
-    return CastCost(questions, sum(len(one) for parts in sent.values() for one in parts), tokens)
 
 
 def about_in(text: SourceText, who: Character) -> list[tuple[int, str]]:

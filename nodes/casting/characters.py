@@ -6,20 +6,24 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from dramaturg.nodes.casting.drafting import Character
 from dramaturg.nodes.casting.people import people_in
 from dramaturg.nodes.dialogues.cast import TITLES, letters_of, likely_meant, listed, spelling
-from dramaturg.nodes.identity.drafting import chunks_of
 from dramaturg.nodes.text.splitter import plain, sections
-from dramaturg.stores.documents.forms import Document, Language
+from dramaturg.stores.documents.forms import Language
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.files import sha256
-from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.texts.form import Scene, SourceText
 
 LETTERS = re.compile(r"\w")
 WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 """Letters beside which another word may stand: of Korean a particle."""
+
+
+class Character(NamedTuple):
+    """Who is cast."""
+
+    name: str
+    aliases: tuple[str, ...]
+    """Other names that texts have for it."""
 
 
 class Somebody(NamedTuple):
@@ -164,12 +168,6 @@ def _as_words(name: str) -> str:
         for one, bound in ((name[0], r"(?<!\w)"), (name[-1], r"(?!\w)"))
     )
     return f"{before}{re.escape(name)}{after}"
-
-
-def chunks_about(text: SourceText, who: Character, *, first_person: bool) -> list[StoredPassage]:
-    """Return the parts of a text that name a character, or all of them where it tells the text."""
-    chunks = chunks_of([Document(name=text.name, text=text.text, sha256=sha256(text.text.encode(errors="replace")))])
-    return [one for one in chunks if first_person or names_in(one.text, who, capitals=text.form == "script")]
 
 
 def scenes_with(texts: Iterable[SourceText], who: Character) -> list[tuple[SourceText, Scene]]:

@@ -1,25 +1,39 @@
 """What a model is asked of a text to cast a character from it: what it tells, what was lived through, who that is.
 
-Each question is about one chunk, and gives sentences by their numbers: what a text tells is kept in its own words.
+One question about a part of the text draws all that is wanted of it. Its answer gives sentences by their numbers: what
+a text tells is kept in its own words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model
 
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.extracted import Extracted
 from dramaturg.models.loose import NumberOf
 from dramaturg.models.questions import extract
-from dramaturg.nodes.graph.facts import numbered, on_a_line, sentences_of
+from dramaturg.nodes.casting.characters import Character
+from dramaturg.nodes.casting.parts import Block, Part
+from dramaturg.nodes.graph.facts import on_a_line
+from dramaturg.nodes.identity.drafting import DraftedTriple, as_triple, offered
 from dramaturg.nodes.run import Run
-from dramaturg.prompts import one_line
-from dramaturg.stores.index.passages import StoredPassage
+from dramaturg.prompts import Prompt, one_line
+from dramaturg.stores.index.answers import answer_key
 
-MOST_TOLD = 16  # sentences of a chunk
-MOST_EPISODES = 4  # of a chunk
+Drawn: TypeAlias = Literal["persona", "memories", "chronicle"]
+DRAWN: tuple[Drawn, ...] = get_args(Drawn)
+"""The kinds of drafts that one question draws from a part."""
+TASKS: Mapping[Drawn, str] = {"persona": "draft_persona", "memories": "draft_episodes", "chronicle": "draft_triples"}
+"""By kind, the prompt that says what is wanted: its first section, and in its second how the answer has it."""
+LISTS: Mapping[Drawn, str] = {"persona": "told", "memories": "episodes", "chronicle": "triples"}
+"""By kind, the list of the answer."""
+MOST: Mapping[Drawn, int] = {"persona": 32, "memories": 8, "chronicle": 24}
+"""By kind, how many items a part may give."""
+ANSWER_TOKENS = 2_400
+"""That an answer may well have."""
 STATEMENTS = 80  # that a profile is written from
 LINES = 12  # that show how a character speaks
 Told: TypeAlias = Literal["who", "looks", "character", "past", "ties", "beliefs", "speech", "skills"]
@@ -38,14 +52,6 @@ HEADINGS = {
 """By language, the headings of a persona document, in their order."""
 
 
-class Character(NamedTuple):
-    """Who is cast."""
-
-    name: str
-    aliases: tuple[str, ...]
-    """Other names that texts have for it."""
-
-
 class ToldSentence(BaseModel):
     """A sentence that tells of the character."""
 
@@ -53,12 +59,6 @@ class ToldSentence(BaseModel):
 
     sentence: int
     kind: Told | None = None
-
-
-class ToldSentences(Extracted):
-    """What a chunk tells of the character."""
-
-    told: list[ToldSentence]
 
 
 class GivenEpisode(BaseModel):
@@ -72,12 +72,6 @@ class GivenEpisode(BaseModel):
     place: Annotated[str, StringConstraints(strip_whitespace=True, max_length=80)] = ""
 
 
-class GivenEpisodes(Extracted):
-    """What a chunk has the character live through."""
-
-    episodes: list[GivenEpisode]
-
-
 class Introduction(Extracted):
     """Who the character is, and how it begins a talk."""
 
@@ -88,53 +82,84 @@ class Introduction(Extracted):
     ]
 
 
-class FoundSentence(NamedTuple):
-    """A sentence of a chunk, by its span there."""
+async def drawn_from(
+    run: Run[Any], part: Part, who: Character, kinds: Sequence[Drawn], relations: Mapping[str, str]
+) -> dict[str, JsonValue]:
+    """Ask what a part has of some kinds; the answer is one on each of its blocks, to be kept under `block_key`.
 
-    kind: Told
-    begin: int
-    end: int
+    What is told is `[kind, begin, end]`, a moment `[text, begin, when, place]`, with places in the block; a triple is
+    its fields.
 
-
-class FoundEpisode(NamedTuple):
-    """A moment, and where in its chunk it begins."""
-
-    text: str
-    begin: int
-    when: str
-    place: str
-
-
-async def told_of(run: Run[Any], chat: ChatModel, chunk: StoredPassage, who: Character) -> list[FoundSentence]:
-    """Ask which sentences of a chunk tell who a character is.
+    Args:
+        run: whose prompts and chat model.
+        part: what is asked about.
+        who: the character.
+        kinds: what is wanted.
+        relations: templates of the chronicle by relation; these are offered.
 
     Raises:
         ModelError: there is no usable answer.
     """
-    spans = sentences_of(chunk)
-    messages = run.prompt("draft_persona").messages(
-        role=who.name, aliases=also(who), most=MOST_TOLD, data={"text": numbered(chunk, spans)}
+    spans = part.sentences
+    answer = await extract(run.chat, question(run, part, who, kinds, relations), answer_on(len(spans), tuple(kinds)))
+    found: dict[str, list[JsonValue]] = {block_key(run, kind, who, one): [] for kind in kinds for one in part.blocks}
+    for kind in kinds:
+        for one in getattr(answer, LISTS[kind]):
+            block, begin, end = spans[(one.sentence or 1) - 1]
+            found[block_key(run, kind, who, block)].append(_kept(one, block, begin, end, who, relations))
+    return {**found}
+
+
+def _kept(one: Any, block: Block, begin: int, end: int, who: Character, relations: Mapping[str, str]) -> JsonValue:
+    """What is kept of an item, which begins with a sentence of a block."""
+    match one:
+        case ToldSentence():
+            return [one.kind or "past", begin, end]
+        case GivenEpisode():
+            return [on_a_line(one.text), begin, one.when, one.place]
+        case _:
+            said = f": {on_a_line(block.text[begin:end])}" if one.sentence else ""
+            triple = as_triple(one, who.name, relations, block.document + said)
+            return triple.model_dump(mode="json", exclude_defaults=True)
+
+
+def block_key(run: Run[Any], kind: Drawn, who: Character, block: Block) -> str:
+    """What the answer on a block is kept under: whose, what text, in what words it is asked, and of which model."""
+    asked = [text for name in ("draft_character", TASKS[kind]) for _, text in run.prompt(name).sections]
+    whose = [who.name, *who.aliases]
+    return answer_key(f"cast {kind}", *asked, run.chat.name, [*whose], [*block.headings], block.text)
+
+
+def question(
+    run: Run[Any], part: Part, who: Character, kinds: Iterable[Drawn], relations: Mapping[str, str]
+) -> list[BaseMessage]:
+    """The question about a part."""
+    return asked_of(run.prompt, part, who, kinds, relations, run.language)
+
+
+def asked_of(
+    prompt: Callable[[str], Prompt],
+    part: Part,
+    who: Character,
+    kinds: Iterable[Drawn],
+    relations: Mapping[str, str],
+    language: str,
+) -> list[BaseMessage]:
+    """The question about a part, in the words of some prompts."""
+    tasks, examples = list[str](), list[str]()
+    for kind in kinds:
+        task = prompt(TASKS[kind]).messages(
+            role=who.name, most=MOST[kind], relations=offered(relations, who.name, language)
+        )
+        for said in task:
+            (examples if isinstance(said, AIMessage) else tasks).append(said.text)
+    return prompt("draft_character").messages(
+        role=who.name,
+        aliases=", ".join(who.aliases[:12]) or "—",
+        tasks="\n".join(tasks),
+        example=f"{{{', '.join(examples)}}}",
+        data={"text": part.shown},
     )
-    answer = await extract(chat, messages, told_among(len(spans)))
-    kinds = {one.sentence: one.kind for one in reversed(answer.told)}
-    return [FoundSentence(kind or "past", *spans[number - 1]) for number, kind in sorted(kinds.items())]
-
-
-async def lived_in(run: Run[Any], chat: ChatModel, chunk: StoredPassage, who: Character) -> list[FoundEpisode]:
-    """Ask what a character has lived through in a chunk, as it would tell it.
-
-    Raises:
-        ModelError: there is no usable answer.
-    """
-    spans = sentences_of(chunk)
-    messages = run.prompt("draft_episodes").messages(
-        role=who.name, aliases=also(who), most=MOST_EPISODES, data={"text": numbered(chunk, spans)}
-    )
-    answer = await extract(chat, messages, episodes_among(len(spans)))
-    return [
-        FoundEpisode(on_a_line(one.text), spans[(one.sentence or 1) - 1][0], one.when, one.place)
-        for one in answer.episodes
-    ]
 
 
 async def introduced(
@@ -158,24 +183,14 @@ async def introduced(
     return await extract(chat, messages, Introduction)
 
 
-def also(who: Character) -> str:
-    """The other names of a character, for a prompt."""
-    return ", ".join(who.aliases[:12]) or "—"
-
-
 @lru_cache(maxsize=128)
-def told_among(sentences: int) -> type[ToldSentences]:
+def answer_on(sentences: int, kinds: tuple[Drawn, ...]) -> type[Extracted]:
     """The form of an answer on so many sentences."""
-    number: Any = (Annotated[int, NumberOf(sentences)], ...)
-    one = create_model("ToldSentence", __base__=ToldSentence, sentence=number)
-    found: Any = (list[one], Field(max_length=MOST_TOLD))  # type: ignore[valid-type]
-    return create_model("ToldSentences", __base__=ToldSentences, told=found)
-
-
-@lru_cache(maxsize=128)
-def episodes_among(sentences: int) -> type[GivenEpisodes]:
-    """The form of an answer on so many sentences."""
-    number: Any = (Annotated[int, NumberOf(sentences)] | None, None)
-    one = create_model("GivenEpisode", __base__=GivenEpisode, sentence=number)
-    found: Any = (list[one], Field(max_length=MOST_EPISODES))  # type: ignore[valid-type]
-    return create_model("GivenEpisodes", __base__=GivenEpisodes, episodes=found)
+    number, perhaps = Annotated[int, NumberOf(sentences)], Annotated[int, NumberOf(sentences)] | None
+    forms: Mapping[Drawn, Any] = {
+        "persona": create_model("ToldSentence", __base__=ToldSentence, sentence=(number, ...)),
+        "memories": create_model("GivenEpisode", __base__=GivenEpisode, sentence=(perhaps, None)),
+        "chronicle": create_model("DraftedTriple", __base__=DraftedTriple, sentence=(perhaps, None)),
+    }
+    lists: Any = {LISTS[kind]: (list[forms[kind]], Field(max_length=MOST[kind])) for kind in kinds}
+    return create_model("DrawnFromPart", __base__=Extracted, **lists)

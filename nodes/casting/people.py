@@ -207,24 +207,54 @@ def _english(prose: Prose) -> Iterator[Person]:
     """Names that speak, have a title or are called, joined; and whoever speaks without a name."""
     proper = Proper(prose)
     where = defaultdict[Form, list[int]](list)
-    for found in NAMES.finditer(prose.text):
-        for form in proper.forms(found.group()):
-            where[form].append(found.end())
+    for begin, end, heading in prose.paragraphs:
+        for found in () if heading else NAMES.finditer(prose.text, begin, end):
+            for form in proper.forms(found.group()):
+                where[form].append(found.end())
     counts = Counter({form: len(ends) for form, ends in where.items()})
     spoken = Counter(form for one in prose.beside if one for form in _naming(one.who, proper))
     calls = (found["who"] for quote in prose.quotes for found in CALL.finditer(quote.text))
     called = Counter(form for who in calls for form in proper.forms(who))
     genders = {form: form.gender or _pronouns_after(prose.text, ends) for form, ends in where.items()}
     forms = _of_persons(counts, {form for form in counts if spoken[form] or form.title or called[form] > 1})
-    for group in _joined(forms, counts, genders):
+    told = [one.who for one in prose.beside if one and one.strong]
+    described = Counter(_described(who) for who in told if not [*proper.forms(who)])
+    without_name = {name: times for name, times in described.items() if name and times > 1}
+    groups = _joined(forms, counts, genders)
+    # A name that stands behind "the", as "the Jew", may be what somebody is called who has another.
+    called_so = {who: form for who in {*told} if who[:4] == "the " for form in _naming(who, proper)}
+    for who, form in called_so.items():
+        own = next((group for group in groups if group == [form]), None)
+        of = _in_apposition(prose.text, who) - {form}
+        if own and (found := [group for group in groups if of and of <= {*group} and _agree(form, group, genders)]):
+            groups.remove(own)
+            found[0].append(form)
+    meant = {name: _in_apposition(prose.text, name) for name in without_name}
+    for group in groups:
         times, gender = sum(spoken[form] for form in group), _of_all(genders[form] for form in group)
+        also = [name for name, of in meant.items() if of and of <= {*group} and {gender, _relative(name)} != {"f", "m"}]
+        times += sum(without_name.pop(name) for name in also)
         known = gender and any(form.title or called[form] for form in group)
         if times or (known and sum(counts[form] for form in group) > SELDOM):
-            yield _person(group, counts, times, gender)
-    described = (_described(one.who) for one in prose.beside if one and one.strong and not [*proper.forms(one.who)])
-    for name, times in Counter(filter(None, described)).items():
-        if times > 1:
-            yield Person(name, (), times, times, RELATIVES_EN.get(name.split()[-1], ""))
+            one = _person([form for form in group if form not in called_so.values()] or group, counts, times, gender)
+            more = [form.spelled for form in group if form.spelled not in (one.name, *one.aliases)]
+            yield one._replace(aliases=(*one.aliases, *more, *also), mentions=sum(counts[form] for form in group))
+    for name, times in without_name.items():
+        yield Person(name, (), times, times, _relative(name))
+
+
+def _relative(name: str) -> Gender:
+    """Whether somebody without a name is called what a woman or a man is."""
+    return RELATIVES_EN.get(name.rsplit(maxsplit=1)[-1], "")
+
+
+def _in_apposition(text: str, called: str) -> set[Form]:
+    """The names beside which a text says what somebody is called: `Hale, the inspector,` or `the inspector, Hale,`."""
+    words = r"\s+".join(map(re.escape, called.split()))
+    end = r"(?=[.;:!?—)]|,(?!\s+(?:and|or)\b))"
+    pattern = rf"(?<![\w’'-])(?:(?P<name>{NAME}),\s+(?i:{words})|(?i:{words}),\s+(?P<after>{NAME})){end}"
+    found = (one["name"] or one["after"] for one in re.finditer(pattern, text))
+    return {form for name in found for form in forms_in(name)}
 
 
 class Proper:
@@ -261,6 +291,10 @@ def _of_persons(counts: Counter[Form], evident: set[Form]) -> list[Form]:
     """The forms that are of persons, the most frequent first: also full names of which a part is."""
     shared = {word for form in evident for word in form.words if not word.islower()}
     full = {form for form in counts if len(form.words) > 1 < counts[form] and {form.words[0], form.words[-1]} & shared}
+    # A name that is told in full once is somebody's who is called by the first of its words, and by no other full name.
+    first = {form.words[0] for form in evident if len(form.words) == 1 and not form.title}
+    begun = Counter(form.words[0] for form in counts if len(form.words) > 1)
+    full |= {form for form in counts if len(form.words) > 1 == begun[form.words[0]] and form.words[0] in first}
     return [form for form, _ in counts.most_common() if form in evident or form in full][:MOST]
 
 

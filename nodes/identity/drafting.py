@@ -136,23 +136,37 @@ async def drafted_triples(
         ModelError: there is no usable answer.
     """
     spans = sentences_of(chunk)
-    examples = (Triple(subject=role, relation=relation, object="…", kind="trait") for relation in relations)
-    lines = (f"{one.relation}: {triple_sentence(one, language, relations)}" for one in examples)
-    offered = "\n".join(map(one_line, lines))
     messages = load("draft_chronicle", language).messages(
-        role=role, most=MOST_TRIPLES, relations=offered, data={"text": numbered(chunk, spans)}
+        role=role,
+        most=MOST_TRIPLES,
+        relations=offered(relations, role, language),
+        data={"text": numbered(chunk, spans)},
     )
     triples = []
     answer = await extract(chat, messages, drafted_among(len(spans)))
     for one in answer.triples:
         begin, end = spans[one.sentence - 1] if one.sentence else (0, 0)
         source = f"{chunk.source}: {on_a_line(chunk.text[begin:end])}" if end else chunk.source
-        relation = written_relation(one.relation, relations)
-        kind = one.kind or UNKNOWN_KIND
-        triples.append(
-            Triple(subject=role, relation=relation, object=one.object, kind=kind, core=one.core, source=source)
-        )
+        triples.append(as_triple(one, role, relations, source))
     return distinct(triples), answer.dropped
+
+
+def offered(relations: Mapping[str, str], role: str, language: str) -> str:
+    """The relations that a prompt offers, a line each with how a statement of it reads."""
+    examples = (Triple(subject=role, relation=relation, object="…", kind="trait") for relation in relations)
+    return "\n".join(one_line(f"{one.relation}: {triple_sentence(one, language, relations)}") for one in examples)
+
+
+def as_triple(given: DraftedTriple, role: str, relations: Iterable[str], source: str) -> Triple:
+    """A triple about a role, of what a model gave; its relation is written as among those that are known."""
+    return Triple(
+        subject=role,
+        relation=written_relation(given.relation, relations),
+        object=given.object,
+        kind=given.kind or UNKNOWN_KIND,
+        core=given.core,
+        source=source,
+    )
 
 
 @lru_cache(maxsize=128)

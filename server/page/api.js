@@ -1,6 +1,7 @@
 // The server's API, and nothing else: models, roles, threads, and turns as they come.
 
 import { h, oneLine } from "./dom.js";
+import { language } from "./texts.js";
 
 const KEY = "dramaturg-key";
 
@@ -45,38 +46,23 @@ const of = (role) => `role=${encodeURIComponent(role)}`;
 export const health = () => read("/health");
 export const roles = () => read("/v1/roles");
 export const role = (id) => read(`/v1/roles/${encodeURIComponent(id)}`);
-const SOME = 12; // roles that are asked for one by one, where a server lists no talks of all
-
-/* The talks with all roles, those of a search, and whether the server has searched. */
-export async function talks(roles, words) {
-  const search = words ? `&search=${encodeURIComponent(words)}` : "";
-  try {
-    return { talks: (await read(`/v1/threads?${search.slice(1)}`)).data, whole: true };
-  } catch (error) {
-    if (!(error instanceof Refused) || error.status === 401) throw error;
-  }
-  const found = await Promise.all(roles.slice(0, SOME).map((id) => read(`/v1/threads?${of(id)}${search}`)));
-  const all = found.flatMap((one) => one.data);
-  return { talks: all, whole: all.some((one) => "title" in one) };
-}
+// The talks with all roles that have some words, those that were pinned first, then by when they were last spoken on.
+export const talks = (words, limit) => read(`/v1/threads?${new URLSearchParams({ search: words, limit })}`);
 export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
-export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}`);
+export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}&language=${language}`);
 
 export const talkFile = (one, form) => `${at(one.id)}/export?${of(one.role)}&form=${form}`;
 export const roleFile = (id, form) => `${about(id)}/export?form=${form}`;
-export const changeTalk = (one, body) => request(`${at(one.id)}?${of(one.role)}`, { method: "PATCH", headers: JSON_SENT, body: JSON.stringify(body) });
-export const deleteTalk = (one) => request(`${at(one.id)}?${of(one.role)}`, { method: "DELETE" });
+const changed = (one, method, body) => request(`${at(one.id)}?${of(one.role)}`, { method, headers: JSON_SENT, body: JSON.stringify(body) });
+export const changeTalk = (one, body) => changed(one, "PATCH", body);
+export const deleteTalk = (one) => changed(one, "DELETE", {});
 export const newRole = async (body) => (await post("/v1/roles", body)).json();
-export async function importRole(file, preview = false) {
-  const body = new FormData();
-  body.append("file", file, file.name);
-  return (await request(`/v1/roles/import${preview ? "?preview=1" : ""}`, { method: "POST", body })).json();
-}
+export const importRole = async (file, preview = false) => (await post(`/v1/roles/import${preview ? "?preview=1" : ""}`, { file })).json();
 
 export const methods = async () => (await read("/v1/methods")).data;
 export const connection = () => read("/v1/connection");
 export const connect = async (body) => (await post("/v1/connection", body)).json();
-export const checkModel = () => read("/v1/connection/check");
+export const checkModel = (shown) => worked("/v1/connection/check", {}, shown);
 
 // Where a picture is had: where a key is wanted, it is read with the key.
 export async function address(path) {

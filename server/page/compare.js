@@ -59,7 +59,7 @@ async function answer(side, question, { role, name, user, threadName, told }) {
     thought.hidden = true;
     showText(text, said);
     told(t("said", { name: method, text: said }));
-    side.why.replaceChildren(...whyView(await api.turn(role, thread, id), name));
+    side.why.replaceChildren(...whyView(await api.turn(role, thread, id)));
   } catch (error) {
     thought.hidden = true;
     side.reply.append(h("p", { class: "warning", role: "alert" }, error instanceof api.Away ? t("away") : t("failed", { message: error.message })));

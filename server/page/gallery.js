@@ -8,6 +8,7 @@ import { methodName } from "./methods.js";
 import { sign } from "./signs.js";
 import { language, NAMES, t } from "./texts.js";
 import { badge } from "./views.js";
+import { sent } from "./working.js";
 
 const MOST = 60; // that are drawn before somebody asks for more
 
@@ -87,9 +88,10 @@ export function newCharacter({ made, cast, trying, files }) {
     if (!file) return;
     said.replaceChildren(h("p", { class: "thought" }, t("reading_files", { names: file.name })));
     try {
-      const told = await api.importRole(file, true);
+      const given = await sent(file);
+      const told = await api.importRole(given, true);
       said.replaceChildren(h("div", { class: "card" }, h("ul", { class: "found" }, (told.lines ?? []).map((one) => h("li", {}, oneLine(one, 300)))),
-        h("div", { class: "tools" }, button(t("import"), () => work(async () => made((await api.importRole(file)).role)), { class: "main" }), button(t("cancel"), () => said.replaceChildren()))));
+        h("div", { class: "tools" }, button(t("import"), () => work(async () => made((await api.importRole(given)).role)), { class: "main" }), button(t("cancel"), () => said.replaceChildren()))));
       said.querySelector("button").focus();
     } catch (error) {
       if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;

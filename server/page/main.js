@@ -346,7 +346,7 @@ async function openWhy(id, wanted) {
   $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits_why")));
   let view;
   try {
-    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), now.role.name, goTo);
+    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo);
   } catch (error) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];

@@ -7,6 +7,13 @@ const NAMES = { amadeus: "AMADEUS", "role-rag": "RoleRAG", "emotional-rag": "Emo
 
 export const methodName = (id) => NAMES[id] ?? id;
 
+// By which method a reply was made: its evidence says so by what it has.
+const MARKS = [["ensemble", "parts"], ["id-rag", "gate"], ["id-rag", "identity"], ["drmr", "relations"], ["emotional-rag", "mood"],
+  ["role-rag", "entities"], ["amadeus", "selection"], ["amadeus", "attributes"]];
+
+export const methodOf = (evidence) => MARKS.find(([, name]) => evidence?.[name])?.[0] ?? "";
+export const howIt = (method) => (has(`how_${method}`) ? t(`how_${method}`) : "");
+
 export const fitting = (methods, chosen) =>
   (methods.find((one) => one.id === chosen && !one.lacks.length) ?? methods.find((one) => !one.lacks.length) ?? methods[0])?.id ?? chosen;
 

@@ -1,6 +1,5 @@
 // How a talk looks: its turns, what can be done with each, and the reply that is coming.
 
-import { because } from "./because.js";
 import { $, button, h } from "./dom.js";
 import { face } from "./faces.js";
 import { saidText, showText } from "./markdown.js";
@@ -83,7 +82,7 @@ export class Screen {
     if (talk.coming) return reply;
     const known = talk.known?.id === one.id;
     box.append(
-      known ? button([sign("why"), h("span", {}, because(talk.known, this.role.name))], () => does.why(one.id), { class: "ask-why because", "aria-controls": "why", title: t("why") }) : "",
+      known ? button([sign("why"), h("span", {}, talk.known.why || t("no_evidence"))], () => does.why(one.id), { class: "ask-why because", "aria-controls": "why", title: t("why") }) : "",
       h("div", { class: "tools" },
         variants(replies, one, does.show, talk, "before", "next"),
         one.question ? act("again", "again", () => does.swipe(one.id), "swipe") : null,

@@ -10,12 +10,7 @@ import { language, t } from "./texts.js";
 const STILL = 250; // milliseconds without a key until what was typed is looked for
 const MOST = 60; // that are shown before somebody asks for more
 
-// What a talk is called: by a person or by what was said first; a name that a client has made says no more than that.
-export function titleOf(one) {
-  if (one.title) return oneLine(one.title, 80);
-  const words = one.id.replace(/^\d{4}-\d\d-\d\d \d\d\.\d\d /, "").replace(/ [0-9a-z]{1,4}$/, "").trim();
-  return /^[0-9a-f-]{16,}$|^$/.test(words) ? t("untitled") : oneLine(words, 80);
-}
+const titleOf = (one) => oneLine(one.title, 80) || t("untitled");
 
 export class Talks {
   /* `open` opens a talk, `now` gives the one that is open, `trying` does something that may not work, `gone` is called
@@ -23,7 +18,6 @@ export class Talks {
   constructor({ open, now, trying, gone }) {
     Object.assign(this, { open, now, trying, gone });
     this.roles = [];
-    this.all = [];
     this.most = MOST;
     $("search-talks").addEventListener("input", () => {
       clearTimeout(this.timer);
@@ -34,19 +28,11 @@ export class Talks {
   async read(roles = this.roles) {
     this.roles = roles;
     const words = $("search-talks").value.trim();
-    const { talks, whole } = await api.talks(roles.filter((one) => !one.error).map((one) => one.id), words);
+    const { data, more } = await api.talks(words, this.most);
     if (words !== $("search-talks").value.trim()) return;
-    const low = words.toLocaleLowerCase();
-    this.all = whole ? talks : talks.filter((one) => titleOf(one).toLocaleLowerCase().includes(low));
-    this.draw();
-  }
-
-  draw() {
-    const shown = this.all.slice(0, this.most);
-    const left = this.all.length - shown.length;
-    $("threads").replaceChildren(...shown.map((one) => this.row(one)),
-      left > 0 ? h("li", {}, button(t("more", { n: left }), () => ((this.most += MOST), this.draw()))) : "",
-      shown.length ? "" : h("li", { class: "faint none" }, t($("search-talks").value ? "nothing_found" : "no_talks")));
+    $("threads").replaceChildren(...data.map((one) => this.row(one)),
+      more ? h("li", {}, button(t("more_talks"), () => ((this.most += MOST), this.trying(() => this.read())))) : "",
+      data.length ? "" : h("li", { class: "faint none" }, t($("search-talks").value ? "nothing_found" : "no_talks")));
     this.mark();
   }
 
@@ -63,18 +49,16 @@ export class Talks {
       await work();
       await this.read();
     });
-    const known = "title" in one; // the server has the routes
     openMenu(anchor, [
-      known && [t("rename"), () => askFor(t("rename"), { value: titleOf(one), ok: t("save"), done: (title) => title && changed(() => api.changeTalk(one, { title })) })],
-      known && [t(one.pinned ? "unpin" : "pin"), () => changed(() => api.changeTalk(one, { pinned: !one.pinned }))],
-      known && [t("export_talk"), () => this.trying(() => api.download(api.talkFile(one, "chat")))],
-      known && [t("export_lines"), () => this.trying(() => api.download(api.talkFile(one, "jsonl")))],
-      known && [t("delete"), () => askFor(t("delete_talk"), { means: t("delete_means", { title: titleOf(one), name: role.name }), ok: t("delete"), danger: true,
+      [t("rename"), () => askFor(t("rename"), { value: titleOf(one), ok: t("save"), done: (title) => title && changed(() => api.changeTalk(one, { title })) })],
+      [t(one.pinned ? "unpin" : "pin"), () => changed(() => api.changeTalk(one, { pinned: !one.pinned }))],
+      [t("export_talk"), () => this.trying(() => api.download(api.talkFile(one, "chat")))],
+      [t("export_lines"), () => this.trying(() => api.download(api.talkFile(one, "jsonl")))],
+      [t("delete"), () => askFor(t("delete_talk"), { means: t("delete_means", { title: titleOf(one), name: role.name }), ok: t("delete"), danger: true,
         done: () => changed(async () => {
           await api.deleteTalk(one);
           this.gone(one);
         }) }), { class: "danger" }],
-      !known && [t("open"), () => this.open(role, one.id)],
     ]);
   }
 

@@ -1,9 +1,8 @@
 // Why a reply is as it is: a view for each kind of evidence, in words; what has another form is named and left aside.
 
-import { because, howIt, methodOf } from "./because.js";
 import { h, oneLine } from "./dom.js";
 import { identityViews, relationViews } from "./persons.js";
-import { methodName } from "./methods.js";
+import { howIt, methodName, methodOf } from "./methods.js";
 import { memoryViews } from "./moods.js";
 import { talkViews } from "./remembered.js";
 import { t } from "./texts.js";
@@ -14,13 +13,13 @@ const MECHANISMS = [
   "talk",
 ];
 
-/* A sentence first, then how the method works, then the parts; what machines count is folded. `name` is the role's, and
-   `go`, where there is one, shows a turn of a talk. */
-export function whyView(turn, name, go = null) {
+/* A sentence first, then how the method works, then the parts; what machines count is folded. `go`, where there is
+   one, shows a turn of a talk. */
+export function whyView(turn, go = null) {
   const evidence = turn.evidence && typeof turn.evidence === "object" ? turn.evidence : {};
   const parts = partViews(evidence, go);
   const cost = tried("usage", () => costView(turn.usage ?? {}));
-  const sentence = h("p", { class: "because" }, tried("evidence", () => because(turn, name)));
+  const sentence = h("p", { class: "because" }, turn.why || t("no_evidence"));
   if (!parts.length && !cost) return [sentence];
   const method = methodOf(evidence);
   const how = howIt(method) ? h("details", { class: "how" }, h("summary", {}, t("how_it_works", { method: methodName(method) })), h("p", {}, howIt(method))) : null;

@@ -31,6 +31,7 @@ CHRONICLE = "chronicle.yaml"
 MEMORIES = "memories.jsonl"
 PICTURES = ("picture.png", "picture.jpg", "picture.jpeg", "picture.webp")
 """Where the picture of a role may be: the first of these that is there."""
+PICTURE = "picture.png"
 
 
 class _Written(BaseModel):

@@ -258,10 +258,15 @@ def drop_plan(role: Path) -> None:
         sweep(role, name)
 
 
-def _write(role: Path, plan: MergePlan, name: str) -> Path:
-    told = HEADERS[name].format(role=role.name) + yaml.safe_dump(
+def plan_bytes(role: Path, plan: MergePlan, name: str = DECISIONS) -> bytes:
+    """A file of merges, for a person to read and edit."""
+    told = yaml.safe_dump(
         plan.model_dump(mode="json", exclude_defaults=True), allow_unicode=True, sort_keys=False, width=110
     )
+    return (HEADERS[name].format(role=role.name) + told).encode()
+
+
+def _write(role: Path, plan: MergePlan, name: str) -> Path:
     sweep(role, name)
-    write_bytes(role / name, told.encode(), within=role)
+    write_bytes(role / name, plan_bytes(role, plan, name), within=role)
     return role / name

@@ -1,5 +1,6 @@
 """Files in persona/ that are no Markdown: which of them can be read, and what has been."""
 
+import base64
 import json
 import shlex
 import subprocess
@@ -121,6 +122,16 @@ def as_markdown(data: bytes, name: str) -> tuple[bytes, list[str]]:
     Raises:
         RoleFileError: it cannot be read, or its reader is not installed.
     """
+    text, missing, _ = read_packed(data, name)
+    return text, missing
+
+
+def read_packed(data: bytes, name: str) -> tuple[bytes, list[str], bytes]:
+    """Return a file of a kind in PACKED as `as_markdown` does, and the cover of a book as PNG; empty: there is none.
+
+    Raises:
+        RoleFileError: it cannot be read, or its reader is not installed.
+    """
     command = [sys.executable, "-P", "-m", "dramaturg.stores.documents.readers", Path(name).suffix.lower()]
     try:
         ended = subprocess.run(command, input=data, capture_output=True, timeout=WAIT, check=False)  # noqa: S603
@@ -129,4 +140,5 @@ def as_markdown(data: bytes, name: str) -> tuple[bytes, list[str]]:
         said = {}
     if "text" not in said:
         raise RoleFileError(f"{name} {said.get('error', 'takes more time or memory than it may: split it')}.")
-    return said["text"].encode(errors="replace"), [f"{name}: {one}." for one in said["missing"]]
+    missing = [f"{name}: {one}." for one in said["missing"]]
+    return said["text"].encode(errors="replace"), missing, base64.b64decode(said["picture"])

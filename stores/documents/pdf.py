@@ -30,6 +30,8 @@ class Reading(NamedTuple):
 
     text: str
     missing: list[str]
+    picture: str = ""
+    """Of the cover, as PNG in base64."""
 
 
 class Line(NamedTuple):

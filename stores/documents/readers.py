@@ -1,9 +1,10 @@
 """Word, EPUB, HTML and PDF as Markdown with their headings, in a process of its own.
 
 `originals` runs it (`python -m dramaturg.stores.documents.readers .pdf < book.pdf`): whatever a file does to its
-reader, time and memory have an end there. Nothing is fetched, and pictures are left out.
+reader, time and memory have an end there. Nothing is fetched, and pictures are left out, but for the cover of an EPUB.
 """
 
+import base64
 import json
 import posixpath
 import sys
@@ -27,6 +28,8 @@ MEMORY = 4 << 30
 """Bytes of address space."""
 STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => h2:fresh"
 """What mammoth does not know of itself; `heading 1` to 6 it does."""
+COVER, COVER_DOTS = 1_024, 40_000_000
+"""The most dots of a side of a cover as it is given, and of all of it as it lies in a book."""
 LEFT_OUT = ("head", "iframe", "img", "nav", "noscript", "object", "script", "style", "svg", "template")
 
 
@@ -90,7 +93,35 @@ def read_epub(data: bytes) -> Reading:
     missing = [f"{named('part', empty)} no text"] if empty else []
     missing += [f"{named('part', locked)} been encrypted"] if locked else []
     missing += [f"{named('part', lost)} no file in it"] if lost else []
-    return Reading("\n".join(texts), missing)
+    cover = _cover(index)
+    picture = _as_png(book, place(cover), missing) if cover else ""
+    return Reading("\n".join(texts), missing, picture)
+
+
+def _cover(index: Any) -> str:
+    """Where the cover of a book lies, as its EPUB 3 or 2 says it; empty: it has none."""
+    named_so = index.find("meta", attrs={"name": "cover"})
+    marked = index.find("item", attrs={"properties": lambda one: one and "cover-image" in one.split()})
+    one = marked or (index.find("item", id=named_so.get("content")) if named_so else None)
+    return str(one.get("href", "")) if one else ""
+
+
+def _as_png(book: zipfile.ZipFile, name: str, missing: list[str]) -> str:
+    """A picture as PNG in base64, of a size that cards have; empty, with a sentence: it cannot be read."""
+    try:
+        from PIL import Image
+
+        with Image.open(BytesIO(book.read(name)), formats=("PNG", "JPEG", "GIF", "WEBP")) as picture:
+            if picture.width * picture.height > COVER_DOTS:
+                raise ValueError("too large")
+            small = picture.convert("RGB")
+        small.thumbnail((COVER, COVER))
+        written = BytesIO()
+        small.save(written, "PNG", optimize=True)
+        return base64.b64encode(written.getvalue()).decode()
+    except Exception:  # noqa: BLE001 (whatever a picture does to its reader, the text is read)
+        missing.append("the cover cannot be read")
+        return ""
 
 
 READERS: Mapping[str, Callable[[bytes], Reading]] = {

@@ -13,6 +13,7 @@ from dramaturg.stores.documents.forms import (
     CARD,
     LONGEST_NAME,
     LONGEST_TEXT,
+    PICTURE,
     DialogueLine,
     Language,
     RoleCard,
@@ -41,7 +42,6 @@ from dramaturg.stores.role import Role
 PERSONA = "persona/character.md"
 EXAMPLES = "dialogues/examples.jsonl"
 SCENES = "dialogues/scenes.jsonl"
-PICTURE = "picture.png"
 FILES = "card/"
 """Where the files of a CHARX lie in a role, by their paths in it."""
 SHORT = 1200

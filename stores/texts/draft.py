@@ -2,7 +2,8 @@
 
 A draft is a line of JSON in a file a kind, to be read and edited: `persona.jsonl` (a statement, and the heading that it
 comes under), `dialogues.jsonl` (a scene a line), `memories.jsonl`, `chronicle.jsonl` (a triple a line), `card.jsonl`
-(a field of `role.yaml` a line). Accepted, they stand in the files that people write: no method reads this folder.
+(a field of `role.yaml` a line, or the role's picture), `names.jsonl` (the names of somebody else a line). Accepted,
+they stand in the files that people write: no method reads this folder.
 
 What was drafted once does not come back, whether it waits, was edited, taken over or refused: `drafted.txt` has its
 key.
@@ -25,6 +26,7 @@ from dramaturg.stores.documents.forms import (
     CHRONICLE,
     LONGEST_NAME,
     MEMORIES,
+    PICTURE,
     DialogueLine,
     Memory,
     Name,
@@ -36,16 +38,18 @@ from dramaturg.stores.documents.forms import (
     parse_chronicle,
     with_values,
 )
+from dramaturg.stores.documents.merges import DECISIONS, Merge, MergePlan, plan_bytes, read_plan
 from dramaturg.stores.documents.reading import parse_lines, read_lines, read_text
 from dramaturg.stores.documents.sources import finish_begun_change
 from dramaturg.stores.errors import RoleError, StaleDraft
 from dramaturg.stores.files import append_bytes, canonical, read_if_there, sha256, sweep, write_bytes
 from dramaturg.stores.learning import document_name
 from dramaturg.stores.locks import role_lock
+from dramaturg.stores.names import normal_name
 from dramaturg.stores.texts.form import Scene, SourceText
 
 FOLDER = "cast.draft"
-Kind: TypeAlias = Literal["card", "persona", "dialogues", "memories", "chronicle"]
+Kind: TypeAlias = Literal["card", "persona", "dialogues", "memories", "chronicle", "names"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _TEXTS, _ANSWERS, _KEYS = "texts", "answers.jsonl", "drafted.txt"
 LONGEST_FILE = 150
@@ -58,9 +62,9 @@ class _Drafted(BaseModel):
 
 
 class CardField(_Drafted):
-    """What a field of `role.yaml` would hold, or one more of its items."""
+    """What a field of `role.yaml` would hold, or one more of its items; a picture is the cover of the text named."""
 
-    field: Literal["profile", "aliases", "greetings"]
+    field: Literal["profile", "aliases", "greetings", "picture"]
     text: Text = Field(min_length=1)
     source: str = ""
 
@@ -101,13 +105,23 @@ class DraftedScene(_Drafted):
     lines: tuple[DraftedLine, ...] = Field(min_length=1, strict=False)
 
 
-Item: TypeAlias = CardField | Statement | DraftedScene | Memory | Triple
+class DraftedNames(_Drafted):
+    """Names that are of one person in the texts, who is not the character."""
+
+    name: Name = Field(min_length=1)
+    names: tuple[Name, ...] = Field(min_length=2, strict=False)
+    """All of them, that one, too."""
+    source: str = ""
+
+
+Item: TypeAlias = CardField | Statement | DraftedScene | Memory | Triple | DraftedNames
 FORMS: Mapping[Kind, type[Item]] = {
     "card": CardField,
     "persona": Statement,
     "dialogues": DraftedScene,
     "memories": Memory,
     "chronicle": Triple,
+    "names": DraftedNames,
 }
 
 
@@ -129,6 +143,8 @@ def item_keys(kind: Kind, items: Iterable[Item]) -> list[list[str]]:
                 said = [[item.document, line.speaker, part] for line in item.lines for part in line.text.split("\n")]
             case Triple():
                 said = [[*triple_key(item)]]
+            case DraftedNames():
+                said = [sorted(item.names)]
             case Memory():
                 said = [[item.text or "", item.question or "", item.answer or ""]]
         keys = list[str]()
@@ -152,7 +168,14 @@ class CastDraft:
         with role_lock(self.role):
             sweep(self.folder / _TEXTS)
             for one in texts:
-                write_bytes(self._text_path(one.name), _SOURCE.dump_json(one), within=self.role)
+                path = self._text_path(one.name)
+                if one.picture:
+                    write_bytes(path.with_suffix(".png"), one.picture, within=self.role)
+                write_bytes(path, _SOURCE.dump_json(one._replace(picture=b"")), within=self.role)
+
+    def picture(self, name: str) -> bytes | None:
+        """Return the picture that a text came with; None: it has none."""
+        return read_if_there(self._text_path(name).with_suffix(".png"), within=self.role)
 
     def names(self) -> list[str]:
         """Return the names of the texts, sorted."""
@@ -218,17 +241,26 @@ class CastDraft:
         found: dict[Kind, int] = {kind: len(self.items(kind)) for kind in KINDS}
         return {kind: number for kind, number in found.items() if number}
 
-    def put(self, drafts: Mapping[Kind, Sequence[Item]]) -> dict[Kind, int]:
-        """Have drafts wait below those that do, but for what was drafted before; return how many are new."""
+    def put(self, drafts: Mapping[Kind, Sequence[Item]], speaker: str = "") -> dict[Kind, int]:
+        """Have drafts wait below those that do, but for what was drafted before; return how many are new.
+
+        Args:
+            drafts: by their kinds.
+            speaker: who speaks in each scene; where the lines that are new are all of others, they wait for the next
+                one of theirs. Empty: a scene is one whoever speaks.
+        """
         with role_lock(self.role):
             known, new = self._keys(), dict[Kind, list[Item]]()
             for kind, items in drafts.items():
                 for one, keys in zip(items, item_keys(kind, items), strict=True):
                     fresh = [key not in known for key in keys]
+                    if isinstance(one, DraftedScene):
+                        lines = fresh_lines(one, fresh)
+                        if not any(line.speaker == (speaker or line.speaker) for line in lines):
+                            continue
+                        one = one.model_copy(update={"lines": lines})  # noqa: PLW2901
                     known.update(keys)
-                    if isinstance(one, DraftedScene) and any(fresh):
-                        new.setdefault(kind, []).append(one.model_copy(update={"lines": fresh_lines(one, fresh)}))
-                    elif any(fresh):
+                    if any(fresh):
                         new.setdefault(kind, []).append(one)
             if new:
                 files = {self._name(kind): _lines([*self._items(kind), *items]) for kind, items in new.items()}
@@ -277,8 +309,12 @@ class CastDraft:
         """The files that drafts of a kind become a part of, what they hold then, and how much is new in each."""
         match kind:
             case "card":
-                data = self._bytes(CARD)
-                yield CARD, changed_card(data, with_fields(parse_card(data, self.role), items), self.role), len(items)
+                yield from self._card_taken_over(items)
+            case "names":
+                before_plan = read_plan(self.role) or MergePlan()
+                plan = with_names(before_plan, items)
+                if plan != before_plan:
+                    yield DECISIONS, plan_bytes(self.role, plan), len(items)
             case "persona":
                 for name, of in by_file(items):
                     path = f"persona/{name}"
@@ -300,6 +336,15 @@ class CastDraft:
                 held_keys = {triple_key(one) for one in parse_chronicle(before, self.role).triples}
                 fresh = [one for one in items if triple_key(one) not in held_keys]
                 yield CHRONICLE, with_triples(before, fresh, self.role) if fresh else before, len(fresh)
+
+    def _card_taken_over(self, items: Sequence[CardField]) -> Iterator[tuple[str, bytes, int]]:
+        """`role.yaml` with fields of drafts, and a picture where the role has none."""
+        if fields := [one for one in items if one.field != "picture"]:
+            data = self._bytes(CARD)
+            yield CARD, changed_card(data, with_fields(parse_card(data, self.role), fields), self.role), len(fields)
+        pictures = filter(None, (self.picture(one.text) for one in items if one.field == "picture"))
+        if (picture := next(pictures, None)) and not (self.role / PICTURE).exists():
+            yield PICTURE, picture, 1
 
     def _without(self, chosen: Mapping[Kind, Sequence[Item]]) -> dict[str, bytes | None]:
         """The files of the drafts without some."""
@@ -357,6 +402,21 @@ def fresh_lines(scene: DraftedScene, fresh: Iterable[bool]) -> tuple[DraftedLine
         if parts := [part for part in line.text.split("\n") if next(left)]:
             found.append(line.model_copy(update={"text": "\n".join(parts)}))
     return tuple(found)
+
+
+def with_names(plan: MergePlan, drafts: Iterable[DraftedNames]) -> MergePlan:
+    """Decisions with names that are one person's; what was decided of a name stays so."""
+    for one in drafts:
+        held = [merge for merge in plan.merges if {*map(normal_name, one.names)} & {*merge.spellings()}]
+        alone = {*map(normal_name, plan.alone), *(normal_name(split.name) for split in plan.splits)}
+        names = {normal_name(name): name for name in one.names if normal_name(name) not in alone}
+        if len(held) > 1 or len(names) < 2:
+            continue
+        name = one.name if normal_name(one.name) in names else next(iter(names.values()))
+        before = held[0] if held else Merge(name=name, names=(name,))
+        names = {normal_name(said): said for said in before.names} | names
+        plan = plan.taking_in(before.model_copy(update={"names": tuple(names.values())}))
+    return plan
 
 
 def changed_card(data: bytes, wanted: RoleCard, role: Path) -> bytes:

@@ -53,6 +53,8 @@ class SourceText(NamedTuple):
     """Of a script, a chat or a diary; in prose they are found later."""
     missing: tuple[str, ...] = ()
     """What was not read, a sentence each without its full stop: "2 pictures are left out"."""
+    picture: bytes = b""
+    """The cover of a book, as PNG; kept in a file of its own."""
 
 
 class Message(NamedTuple):

@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from string import capwords
 
-from dramaturg.stores.documents.originals import PACKED, as_markdown
+from dramaturg.stores.documents.originals import PACKED, read_packed
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.formats.bounds import LARGEST_FILE, Refused, read_foreign
 from dramaturg.stores.texts.decoding import decoded
@@ -36,13 +36,13 @@ def read_source(path: Path) -> SourceText:
 
 def read_sent(name: str, data: bytes) -> SourceText:
     """Read a file by its name and its bytes; see `read_source`."""
-    missing = list[str]()
+    missing, picture = list[str](), b""
     try:
         if data.startswith(b"PK\x03\x04") and (chat := _chat_in(data)) is not None:
             return read_sent(*chat)._replace(name=name)
         suffix = Path(name).suffix.lower()
         if suffix in PACKED and not (suffix in PAGES and messenger_of(decoded(data)[0])):
-            markdown, missing = as_markdown(data, name)
+            markdown, missing, picture = read_packed(data, name)
             text = markdown.decode()
         else:
             text, encoding = decoded(data)
@@ -52,7 +52,7 @@ def read_sent(name: str, data: bytes) -> SourceText:
         found = _by_form(name, text)
     except Unreadable as error:
         raise RoleFileError(f"{name} {error}.") from error
-    return found._replace(missing=(*missing, *found.missing))
+    return found._replace(missing=(*missing, *found.missing), picture=picture)
 
 
 def _by_form(name: str, text: str) -> SourceText:

@@ -1,14 +1,18 @@
 """Drafts as people are shown them: what each says, and where it is from."""
 
 from dramaturg.stores.documents.forms import Memory, Triple
-from dramaturg.stores.texts.draft import CardField, DraftedScene, Item, Statement
+from dramaturg.stores.texts.draft import CardField, DraftedNames, DraftedScene, Item, Statement
 
 
 def text_of(one: Item) -> str:
     """What a draft says, in a line."""
     match one:
+        case CardField(field="picture"):
+            return f"picture: the cover of {one.text}"
         case CardField():
             return f"{one.field}: {one.text}"
+        case DraftedNames():
+            return " = ".join((one.name, *(name for name in one.names if name != one.name)))
         case Statement():
             return f"{one.heading}: {one.text}"
         case DraftedScene():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.texts.draft import CastDraft
@@ -36,7 +37,7 @@ def model(stub: Endpoint) -> Iterator[None]:
         rules = str(messages[0].content)
         kind = next((one for one in ("told", "episodes", "triples", "quotes", "profile") if f'{{"{one}"' in rules), "")
         if kind == "told":
-            return '{"told": [{"sentence": 1, "kind": "who"}]}'
+            return '{"told": [{"sentence": 1, "kind": "who"}], "episodes": [], "triples": []}'
         return json.dumps({kind: "She runs a ferry." if kind == "profile" else []})
 
     old, stub.model = stub.model, ScriptedChatModel(reply=reply)
@@ -62,7 +63,7 @@ def test_a_dry_run_counts_the_questions_and_changes_nothing(
     code, out, _ = run("cast", "the_ferry.md", "--who", "Mira Castellan", "--dry-run", "--json")
     assert code == 0
     questions = json.loads(out)["questions"]
-    assert questions["persona"] == questions["memories"] == questions["chronicle"] > 0
+    assert questions["drafts"] == questions["card"] == 1
     assert not stub.asked
     assert Library(tmp_path).roles() == ["ada"]
     run("cast", "the_ferry.md", "--who", "Mira Castellan", "--yes")
@@ -80,6 +81,24 @@ def test_before_the_first_question_it_says_what_is_sent_and_where(told: Path, ru
     assert not stub.asked
 
 
+def test_on_a_terminal_nothing_is_sent_before_somebody_says_yes(
+    told: Path, run: Command, stub: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+
+    def no(text: str, **_: Any) -> None:
+        asked.append(text)
+        raise SystemExit(1)
+
+    monkeypatch.setattr("typer.confirm", no)
+    monkeypatch.setattr("dramaturg.cli.library.cast.errors", Console(stderr=True, force_terminal=True))
+    assert run("cast", "the_ferry.md", "--who", "Mira Castellan")[0] == 1
+    assert (asked, stub.asked, Library(tmp_path).roles()) == (["Go on?"], [], ["ada"])
+    for unasked in ("--yes", "--without-model"):
+        assert run("cast", "the_ferry.md", "--who", "Mira Castellan", unasked)[0] == 0
+    assert len(asked) == 1
+
+
 def test_what_is_said_to_be_sent_has_the_texts_of_before_in_it(told: Path, run: Command, stub: Endpoint) -> None:
     run("cast", "the_ferry.md", "--who", "Mira Castellan", "--without-model")
     alone = run("cast", "mira_castellan.html", "--who", "Mira Castellan", "--role", "other", "--dry-run", "--json")[1]
@@ -88,6 +107,14 @@ def test_what_is_said_to_be_sent_has_the_texts_of_before_in_it(told: Path, run: 
     assert json.loads(out)["characters"] > json.loads(alone)["characters"]
     _, _, err = run(*more)
     assert "characters of mira_castellan.html, the_ferry.md are sent to" in err
+
+
+def test_a_name_without_latin_letters_has_the_id_that_a_server_gives_it(
+    told: Path, run: Command, tmp_path: Path
+) -> None:
+    assert run("cast", "the_ferry.zh.md", "--who", "林秋禾", "--without-model")[0] == 0
+    (role,) = {*Library(tmp_path).roles()} - {"ada"}
+    assert (role[:5], Library(tmp_path).role(role).card.name) == ("role-", "林秋禾")
 
 
 def test_where_nobody_has_the_name_no_role_is_made(told: Path, run: Command, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 from dramaturg.prompts import Prompt, fence, load
 
 FILES = sorted(f.name.removesuffix(".md") for f in files("dramaturg.prompts").iterdir() if f.name.endswith(".md"))
-MADE = {"limits", "bond", "situation", "self_image", "answers", "grounds", "before", "relations"}
+MADE = {"limits", "bond", "situation", "self_image", "answers", "grounds", "before", "relations", "tasks", "example"}
 """Values that were put together from prompts and fences."""
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"

@@ -81,6 +81,8 @@ PLAIN = {
     "item": "I keep the light.",
     **FENCED,
     "relations": "(relations)",
+    "tasks": "(tasks)",
+    "example": "(example)",
 }
 SOURCES = (
     "No paper's",

@@ -43,11 +43,11 @@ def events(text: str) -> list[dict[str, Any]]:
 
 
 def tells(messages: list[Any]) -> str:
-    """The model finds that the second sentence of each part tells who she is, and nothing else."""
+    """The model finds that the first sentence of each part tells who she is, and nothing else."""
     rules = str(messages[0].content)
     kind = next((one for one in ("told", "episodes", "triples", "quotes", "profile") if f'{{"{one}"' in rules), "")
     if kind == "told":
-        return '{"told": [{"sentence": 2, "kind": "who"}]}'
+        return '{"told": [{"sentence": 1, "kind": "who"}], "episodes": [], "triples": []}'
     return json.dumps({kind: "She runs a ferry." if kind == "profile" else []})
 
 
@@ -102,7 +102,7 @@ async def test_a_character_is_weighed_cast_and_decided_on(tmp_path: Path, stub: 
         assert (cost["role"], cost["new"], cost["embedded"]) == ("mira-castellan", True, False)
         assert cost["address"] == stub.variables()["OPENAI_BASE_URL"]
         assert cost["model"] == "stub"
-        assert cost["characters"] > 0 < cost["questions"]["persona"]
+        assert cost["characters"] > 0 < cost["questions"]["drafts"]
         assert not stub.asked
         assert Library(tmp_path / "library").roles() == ["ada"]
         told = events((await http.post("/v1/casting", json=wish)).text)
@@ -184,6 +184,13 @@ async def test_who_writes_is_cast_in_the_first_person_and_a_role_that_is_there_g
         assert "memories" in await waiting(http, "ada")
         own = await http.post("/v1/casting", json=sent(("d.md", FERRY), character="Pip", role="nobody"))
         assert (own.status_code, "no role 'nobody'" in own.text) == (400, True)
+
+
+async def test_a_name_in_other_capitals_is_that_of_the_texts(tmp_path: Path) -> None:
+    async with served(tmp_path) as http:
+        role = (await ended(http, sent(("the_ferry.md", FERRY), character="INSPECTOR HALE", asks=False)))["role"]
+        assert role == "inspector-hale"
+        assert Library(tmp_path / "library").role(role).card.name == "Inspector Hale"
 
 
 @pytest.mark.parametrize(("name", "file"), [("林秋禾", "the_ferry.zh.md"), ("한미래", "the_ferry.ko.md")])
@@ -335,7 +342,7 @@ async def test_a_cast_goes_on_where_nobody_listens_and_is_seen_where_the_role_is
         stub.latency = 0.2
         async with http.stream("POST", "/v1/casting", json=sent(("wa.txt", CHAT), character="Mira")) as response:
             async for line in response.aiter_lines():
-                if "progress" in line:
+                if '"drafts"' in line:  # by then the role is there
                     break
         known = (await http.get("/v1/roles/mira/knowledge")).json()
         assert known["work"] is None or known["work"]["what"] == "cast"

@@ -25,7 +25,7 @@ SIZES = {"phone": (390, 760), "wide": (1280, 800)}
 
 
 class Teller:
-    """The model finds that the second sentence of each part tells who she is; while it is held, it does not answer."""
+    """The model finds that the first sentence of each part tells who she is; while it is held, it does not answer."""
 
     def __init__(self) -> None:
         self.goes_on = threading.Event()
@@ -37,7 +37,7 @@ class Teller:
         kinds = ("told", "episodes", "triples", "quotes", "profile")
         kind = next((one for one in kinds if f'{{"{one}"' in rules), "")
         if kind == "told":
-            return '{"told": [{"sentence": 2, "kind": "who"}]}'
+            return '{"told": [{"sentence": 1, "kind": "who"}], "episodes": [], "triples": []}'
         return json.dumps({kind: "She runs a ferry." if kind == "profile" else []})
 
 

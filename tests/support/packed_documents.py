@@ -73,8 +73,10 @@ def word(paragraphs: Sequence[tuple[str, str]], before: str = "") -> bytes:
     )
 
 
-def epub(parts: Mapping[str, str], titles: Mapping[str, str] = {}, more: Mapping[str, str] = {}) -> bytes:
-    """An EPUB: its parts by their names and in their order, titles of some, and other files of it."""
+def epub(
+    parts: Mapping[str, str], titles: Mapping[str, str] = {}, more: Mapping[str, str | bytes] = {}, about: str = ""
+) -> bytes:
+    """An EPUB: its parts by their names and in their order, titles of some, other files, and more of its list."""
     items = "".join(f'<item id="{name}" href="{name}" media-type="application/xhtml+xml"/>' for name in parts)
     order = "".join(f'<itemref idref="{name}"/>' for name in parts)
     points = "".join(
@@ -85,7 +87,7 @@ def epub(parts: Mapping[str, str], titles: Mapping[str, str] = {}, more: Mapping
         {
             "META-INF/container.xml": '<container><rootfile full-path="in/book.opf"/></container>',
             "in/book.opf": '<package><manifest><item id="toc" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
-            f"{items}</manifest><spine>{order}</spine></package>",
+            f"{items}{about}</manifest><spine>{order}</spine></package>",
             "in/toc.ncx": f"<ncx><navMap>{points}</navMap></ncx>",
             **{
                 f"in/{name}": f'<?xml version="1.0"?><html><body>{text}</body></html>'

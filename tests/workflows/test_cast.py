@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
+from PIL import Image
 
-from dramaturg.models.errors import ModelError
-from dramaturg.nodes.casting.characters import Somebody, names_in, the_character
-from dramaturg.nodes.casting.drafting import Character
+from dramaturg.nodes.casting.characters import Character, Somebody, names_in, the_character
 from dramaturg.stores.documents.forms import RoleCard
+from dramaturg.stores.documents.merges import Merge, MergePlan, read_plan, write_plan
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.role import Role
@@ -24,6 +25,8 @@ from dramaturg.stores.texts.reading import read_sent
 from dramaturg.workflows.cast import CastContext, build, graph
 
 from fakes import ScriptedChatModel
+from packed_documents import epub
+from roles import fenced
 
 STORY = """\
 # The Lamp
@@ -51,32 +54,28 @@ Nobody lived on the far side. The wind blew there all winter.
 
 
 class Model:
-    """Answers each kind of question from what it is shown, and counts them."""
+    """Answers each kind of question from what it is shown, and counts them, and the lists that they want."""
 
     def __init__(self) -> None:
         self.asked = Counter[str]()
-        self.fail = ""
+        self.shown = list[str]()
 
     def __call__(self, messages: list[BaseMessage]) -> Any:
         rules, shown = str(messages[0].content), "\n".join(str(one.content) for one in messages)
-        kind = next(one for one in ("told", "episodes", "triples", "profile") if f'{{"{one}"' in rules)
-        self.asked[kind] += 1
-        if kind == self.fail:
-            return ModelError("the server is away")
-        numbers = {text: int(number) for number, text in re.findall(r"\[(\d+)\] ([^\n]*)", shown)}
+        if '{"profile"' in rules:
+            self.asked["profile"] += 1
+            return json.dumps({"profile": "Ada keeps the light on Gull Rock.", "greetings": ["Mind the step."]})
+        wanted = [one for one in ("told", "episodes", "triples") if f'"{one}": [' in rules]
+        self.asked.update(["question", *wanted])
+        self.shown.append(fenced("text", shown))
+        numbers = {text: int(number) for number, text in re.findall(r"\[(\d+)\] ([^\n]*)", self.shown[-1])}
         keeper = next((number for text, number in numbers.items() if "keeper" in text), None)
         answers: dict[str, Any] = {
-            "told": [{"sentence": keeper, "kind": "who"}] if keeper else [],
-            "episodes": [{"sentence": keeper, "text": "I waited for the boat.", "when": "", "place": "Gull Rock"}]
-            if keeper
-            else [],
-            "triples": [{"sentence": keeper, "relation": "profession", "object": "keeper", "kind": "trait"}]
-            if keeper
-            else [],
-            "profile": "Ada keeps the light on Gull Rock.",
+            "told": {"sentence": keeper, "kind": "who"},
+            "episodes": {"sentence": keeper, "text": "I waited for the boat.", "when": "", "place": "Gull Rock"},
+            "triples": {"sentence": keeper, "relation": "profession", "object": "keeper", "kind": "trait"},
         }
-        beside = {"greetings": ["Mind the step."]} if kind == "profile" else {}
-        return json.dumps({kind: answers[kind], **beside})
+        return json.dumps({one: [answers[one]] if keeper else [] for one in wanted})
 
 
 @pytest.fixture
@@ -146,8 +145,8 @@ async def test_accepted_drafts_are_the_files_of_the_methods(role: Role, model: M
 
 async def test_a_heading_is_no_statement(role: Role) -> None:
     def reply(messages: list[BaseMessage]) -> str:
-        told = [{"sentence": number, "kind": "who"} for number in range(1, 17)]
-        return json.dumps({"told": told}) if '"told"' in str(messages[0].content) else "{}"
+        told = [{"sentence": number, "kind": "who"} for number in range(1, 33)]
+        return json.dumps({"told": told})
 
     CastDraft(role.root).add_texts([read_sent("lamp.md", STORY.replace("## One", "## I. One").encode())])
     await graph.ainvoke({}, context=cast_by(role, reply, drafts=["persona"]))
@@ -173,12 +172,47 @@ async def test_of_a_changed_text_only_what_is_new_is_asked_about_and_drafted(rol
     await cast(role, model)
     draft = CastDraft(role.root)
     draft.accept({"dialogues": draft.items("dialogues")})
-    asked = Counter(model.asked)
+    asked, shown = Counter(model.asked), len(model.shown)
     longer = f'{STORY}\n## Four\n\n"It was the boat after all," said Ada.\n'
-    await cast(role, model, longer)
-    assert model.asked["told"] - asked["told"] <= 1
+    await cast(role, model, longer.replace("# The Lamp\n", "# The Lamp\n\nAda Brandt never lied.\n"))
+    assert model.asked["question"] - asked["question"] == 1
+    assert len(model.shown) == shown + 1
+    assert {"[1] Ada Brandt never lied.", '[2] "It was the boat after all," said Ada.'} <= {
+        *model.shown[-1].split("\n")
+    }
+    assert "keeper" not in model.shown[-1]
     (scene,) = draft.items("dialogues")
     assert [line.text for line in scene.lines] == ["It was the boat after all,"]
+
+
+async def test_one_question_draws_all_kinds_that_are_wanted_from_a_part(role: Role, model: Model) -> None:
+    await cast(role, model, drafts=["persona", "memories"])
+    assert model.asked == {"question": 1, "told": 1, "episodes": 1}
+    await cast(role, model)
+    assert model.asked == {"question": 2, "told": 1, "episodes": 1, "triples": 1, "profile": 1}
+
+
+async def test_only_where_the_character_is_there_the_text_is_sent(role: Role, model: Model) -> None:
+    far = "\n\n".join(f"The wind blew from the north on day {day}." for day in range(100))
+    await cast(role, model, f'{STORY}\n{far}\n\n"Ada is asleep," said Tom Reed.\n')
+    (shown,) = model.shown
+    assert "She had waited for her brother" in shown
+    assert "Nobody lived on the far side" not in shown
+    assert "on day 1." in shown
+    assert "on day 50." not in shown
+    assert "on day 99." in shown
+    assert "\n…\n" in shown
+
+
+async def test_what_another_model_answered_is_not_taken_for_an_answer(role: Role, model: Model) -> None:
+    class Named(ScriptedChatModel):
+        model_name: str
+
+    CastDraft(role.root).add_texts([read_sent("lamp.md", STORY.encode())])
+    for name in ("one", "other", "one"):
+        chat = Named(reply=model, model_name=name)
+        await graph.ainvoke({}, context=CastContext(role=role.id, library=str(role.root.parent), chat_model=chat))
+    assert model.asked["question"] == 2
 
 
 async def test_without_a_model_rules_draft_what_they_find(role: Role, model: Model) -> None:
@@ -191,16 +225,16 @@ async def test_without_a_model_rules_draft_what_they_find(role: Role, model: Mod
     assert report["calls"] == 0
 
 
-async def test_a_question_without_an_answer_is_reported_and_costs_no_other_kind(role: Role, model: Model) -> None:
+async def test_a_part_without_an_answer_is_asked_about_in_halves(role: Role, model: Model) -> None:
     def failing(messages: list[BaseMessage]) -> Any:
-        answer = model(messages)
-        return "no idea" if '"episodes"' in str(messages[0].content) else answer
+        shown = "\n".join(str(one.content) for one in messages)
+        return "no idea" if "whale" in shown else model(messages)
 
     CastDraft(role.root).add_texts([read_sent("lamp.md", STORY.encode())])
-    found = (await graph.ainvoke({}, context=cast_by(role, failing)))["cast"]
-    assert {one["kind"] for one in found["failed"]} == {"memories"}
+    found = (await graph.ainvoke({}, context=cast_by(role, failing, drafts=["persona"])))["cast"]
     assert found["waiting"]["persona"] == 1
-    assert "memories" not in found["waiting"]
+    (failed,) = found["failed"]
+    assert (failed["kind"], failed["document"], failed["place"]) == ("drafts", "lamp.md", "One, line 11")
 
 
 async def test_the_text_is_read_no_further_than_a_heading(role: Role, model: Model) -> None:
@@ -290,6 +324,90 @@ async def test_messages_of_a_chat_are_no_memories(role: Role, model: Model) -> N
     found = (await graph.ainvoke({}, context=cast_by(role, model, asks=False)))["cast"]
     assert "dialogues" in found["waiting"]
     assert "memories" not in found["waiting"]
+
+
+async def test_what_others_alone_have_said_since_waits_for_the_characters_next_line(role: Role, model: Model) -> None:
+    draft, chat = CastDraft(role.root), ""
+    for minute, speaker, new in ((1, "Ada Brandt", 1), (2, "Tom", 0), (3, "Tom", 0), (4, "Ada Brandt", 1)):
+        chat += f"01/03/24, 19:0{minute} - {speaker}: It is {minute} past seven.\n"
+        draft.add_texts([read_sent("wa.txt", chat.encode())])
+        found = (await graph.ainvoke({}, context=cast_by(role, model, asks=False)))["cast"]
+        assert found["new"]["dialogues"] == new
+    said = [[line.text for line in one.lines] for one in draft.items("dialogues")]
+    assert said == [
+        ["It is 1 past seven."],
+        ["It is 2 past seven.\nIt is 3 past seven.", "It is 4 past seven."],
+    ]
+
+
+def book(cover: bytes, about: str) -> bytes:
+    parts = {"one.xhtml": f"<h1>One</h1>{''.join(f'<p>{one}</p>' for one in STORY.split(chr(10)) if one[:1] != '#')}"}
+    return epub(parts, more={"in/art/front.jpg": cover} if cover else {}, about=about)
+
+
+MARKED = '<item id="c" href="art/front.jpg" media-type="image/jpeg" properties="cover-image"/>'
+NAMED = '<meta name="cover" content="c"/><item id="c" href="art/front.jpg" media-type="image/jpeg"/>'
+
+
+@pytest.mark.parametrize("about", [MARKED, NAMED])
+async def test_the_cover_of_a_book_becomes_the_picture_of_a_role_that_has_none(role: Role, about: str) -> None:
+    drawn = BytesIO()
+    Image.new("RGB", (3000, 2000), "navy").save(drawn, "JPEG")
+    draft, picture = CastDraft(role.root), role.root / "picture.png"
+    text = read_sent("lamp.epub", book(drawn.getvalue(), about))
+    draft.add_texts([text])
+    await graph.ainvoke({}, context=cast_by(role, Model(), asks=False, drafts=["card"]))
+    (one,) = (one for one in draft.items("card") if one.field == "picture")
+    assert (one.text, one.source) == ("lamp.epub", "lamp.epub")
+    assert not picture.exists()
+    draft.accept({"card": draft.items("card")})
+    with Image.open(picture) as shown:
+        assert (shown.format, shown.size) == ("PNG", (1024, 683))
+    kept = picture.read_bytes()
+    draft.add_texts([text._replace(name="other.epub", picture=b"other")])
+    await graph.ainvoke({}, context=cast_by(role, Model(), asks=False, drafts=["card"]))
+    assert not [one for one in draft.items("card") if one.field == "picture"]
+    assert picture.read_bytes() == kept
+
+
+@pytest.mark.parametrize("cover", [b"", b"no picture", b"\x89PNG\r\n\x1a\n"])
+def test_a_book_is_read_whatever_its_cover_is(cover: bytes) -> None:
+    text = read_sent("lamp.epub", book(cover, MARKED))
+    assert "keeper of the light" in text.text
+    assert (text.picture, text.missing) == (b"", ("lamp.epub: the cover cannot be read.",))
+
+
+async def test_names_of_others_are_decisions_of_the_graph_where_nobody_decided_otherwise(role: Role) -> None:
+    story = (
+        STORY
+        + "\n"
+        + "\n\n".join(
+            f'"Go," said {name}.'
+            for name in ("Mr. Hale", "Jonas Hale", "Hale", "Doctor Penn", "Jory Penn", "Jory", "Reed")
+        )
+    )
+    draft, decided = (
+        CastDraft(role.root),
+        MergePlan(merges=(Merge(name="Hale", names=("Hale", "The Clerk")),), alone=("Jory",)),
+    )
+    write_plan(role.root, decided)
+    draft.add_texts([read_sent("lamp.md", story.encode())])
+    await graph.ainvoke({}, context=cast_by(role, Model(), asks=False, drafts=["names"]))
+    drafts = draft.items("names")
+    assert {one.name: {*one.names} for one in drafts} == {
+        "Jonas Hale": {"Jonas Hale", "Mr. Hale", "Hale"},
+        "Jory Penn": {"Jory Penn", "Doctor Penn", "Jory"},
+        "Tom Reed": {"Tom Reed", "Reed"},
+    }
+    draft.accept({"names": drafts})
+    plan = read_plan(role.root)
+    assert plan
+    assert {one.name: {*one.names} for one in plan.merges} == {
+        "Hale": {"Hale", "The Clerk", "Jonas Hale", "Mr. Hale"},
+        "Jory Penn": {"Jory Penn", "Doctor Penn"},
+        "Tom Reed": {"Tom Reed", "Reed"},
+    }
+    assert plan.alone == ("Jory",)
 
 
 async def test_speakers_that_were_told_are_not_asked_for_again(role: Role, model: Model) -> None:

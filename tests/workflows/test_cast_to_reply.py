@@ -35,15 +35,15 @@ WHO = {
 def reader(messages: list[BaseMessage]) -> str:
     """What a model finds in a text: of each part its first sentences, whatever is asked of it."""
     rules = str(messages[0].content)
-    kind = next(one for one in ("told", "episodes", "triples", "speakers", "profile") if f'{{"{one}"' in rules)
     answers: dict[str, Any] = {
         "told": [{"sentence": number, "kind": "who"} for number in (1, 2, 3)],
         "episodes": [{"sentence": 1, "text": "I rowed across.", "when": "", "place": ""}],
         "triples": [{"sentence": 1, "relation": "profession", "object": "ferrywoman", "kind": "trait"}],
         "speakers": [],
         "profile": "She runs the ferry.",
+        "greetings": ["Get in."],
     }
-    return json.dumps({kind: answers[kind], **({"greetings": ["Get in."]} if kind == "profile" else {})})
+    return json.dumps({kind: answer for kind, answer in answers.items() if f'"{kind}": ' in rules})
 
 
 @pytest.mark.sample(6)

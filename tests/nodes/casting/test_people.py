@@ -36,6 +36,32 @@ def test_a_short_name_is_joined_with_the_long_one_of_whom_alone_it_can_be() -> N
     assert {"Elizabeth Hale", "Lizzy"} in names_of(people_in(text, "en"))
 
 
+def test_a_name_that_is_told_in_full_once_is_that_of_whom_alone_it_can_be() -> None:
+    text = (
+        "## Mira\n\nOld Mira Castellan rowed. Tom Reed and Tom Quill did not.\n\n“Come,” said Mira.\n\n"
+        "“No,” said Tom.\n\n“Then stay,” said Mira.\n\nTo Mira\n\nHale wrote. “Mira,” said Hale."
+    )
+    assert [(one.name, one.aliases) for one in people_in(text, "en")] == [
+        ("Mira Castellan", ("Mira",)),
+        ("Hale", ()),
+        ("Tom", ()),
+    ]
+
+
+def test_what_somebody_is_called_is_joined_with_the_name_beside_which_the_text_says_it() -> None:
+    text = (
+        "“Up,” said the keeper.\n\n“Down,” said the Dane.\n\n“Out,” said the keeper.\n\n“In,” said the Dane.\n\n"
+        "“Go,” said Hale.\n\n“Stay,” said Brandt.\n\nBrandt, the keeper, and the Dane, Hale, went. {}\n\n"
+        "“Well,” said Hale, and Brandt said nothing."
+    )
+    apart = names_of(people_in(text.format("Hale, the keeper, and Brandt came."), "en"))
+    assert apart == [{"Hale", "Dane"}, {"the keeper"}, {"Brandt"}]
+    assert names_of(people_in(text.format("Up came the keeper, Brandt."), "en")) == [
+        {"Hale", "Dane"},
+        {"Brandt", "the keeper"},
+    ]
+
+
 def test_somebody_without_a_name_who_speaks_is_a_person_too() -> None:
     text = "“Beds?” asked the landlady.\n\n“Two,” said Mira.\n\n“One,” said the landlady, and she took the lamp."
     assert ("the landlady", 2, "f") in [(one.name, one.quotes, one.gender) for one in people_in(text, "en")]
