@@ -183,11 +183,11 @@ async function openTalk(thread = "", turn = "") {
   toEnd(true);
   $("say").focus({ preventScroll: true });
   await quietly(look);
-  await quietly(() => sentence(talk));
+  await quietly(() => because(talk));
 }
 
 // The sentence below the last reply: what it rests on.
-async function sentence(talk) {
+async function because(talk) {
   const last = talk.path[talk.path.length - 1];
   if (!last || last.own || talk.coming || talk.known?.id === last.id) return;
   const known = await api.turn(talk.role, talk.thread, last.id);
@@ -279,7 +279,7 @@ function decided(talk, send, sentenceOf) {
     await quietly(() => talk.look());
     await quietly(look);
     draw();
-    await quietly(() => sentence(talk));
+    await quietly(() => because(talk));
     if (!done) notice(sentence);
     told(sentence);
     $("say").focus({ preventScroll: true });
@@ -527,7 +527,7 @@ async function forgotten() {
   now.talk.known = null;
   showWhy(null);
   await quietly(() => now.talk.look());
-  await quietly(() => sentence(now.talk));
+  await quietly(() => because(now.talk));
 }
 
 // Show a turn of a talk, wherever it stands; "" is this talk.

@@ -8,6 +8,7 @@ import { talkViews } from "./remembered.js";
 import { t } from "./texts.js";
 import { badge, capped, list, meter, num, section } from "./views.js";
 
+const HOW = "dramaturg-how"; // whether how a method works stands open
 const MECHANISMS = [
   "dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection", "slips",
   "talk",
@@ -22,7 +23,7 @@ export function whyView(turn, go = null) {
   const sentence = h("p", { class: "because" }, turn.why || t("no_evidence"));
   if (!parts.length && !cost) return [sentence];
   const method = methodOf(evidence);
-  const how = howIt(method) ? h("details", { class: "how" }, h("summary", {}, t("how_it_works", { method: methodName(method) })), h("p", {}, howIt(method))) : null;
+  const how = howIt(method) ? h("details", { class: "how", open: localStorage.getItem(HOW) !== "closed", ontoggle: ({ target }) => localStorage.setItem(HOW, target.open ? "open" : "closed") }, h("summary", {}, t("how_it_works", { method: methodName(method) })), h("p", {}, howIt(method))) : null;
   const rest = h("details", { class: "rest" }, h("summary", {}, t("rest")));
   rest.addEventListener("toggle", () => {
     if (rest.open && rest.children.length === 1) {
@@ -97,7 +98,7 @@ function passage(one, verdict) {
       typeof points === "number" ? meter(points, 0, 1, t("score", { n: num(points) })) : null,
       verdict && typeof verdict.certainty === "number" ? meter(verdict.certainty, 0, 1, t("sure", { n: num(verdict.certainty) })) : null),
     text.length > 240
-      ? h("details", { class: "quoted" }, h("summary", {}, oneLine(text, 200), h("cite", {}, where(one))), h("blockquote", { class: "text" }, text))
+      ? h("details", { class: "quoted" }, h("summary", {}, h("span", { class: "start" }, oneLine(text, 200)), h("cite", {}, where(one))), h("blockquote", { class: "text" }, text))
       : h("blockquote", { class: "text" }, text, h("cite", {}, where(one))));
 }
 

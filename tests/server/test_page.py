@@ -179,12 +179,12 @@ async def thread_of(house: House) -> str:
 
 
 WHY = {
-    "amadeus": ("Passages", "judged", "So this is true of the role", "life.md"),
-    "role-rag": ("What the question is about", "Tom", "specific"),
-    "emotional-rag": ("The mood of the question", "joy 7", "Memories", "meaning"),
-    "drmr": ("Who stands how to whom", "clique", "What was once said", "Drafts", "spoken"),
-    "id-rag": ("Who the role is", "core", "The gate", "allowed"),
-    "ensemble": ("Passages", "Memories", "Who the role is"),
+    "amadeus": ("Passages", "judged", "What this shows of the character", "life.md"),
+    "role-rag": ("What your message is about", "Tom", "specific"),
+    "emotional-rag": ("The mood of your message", "joy 7", "Memories", "meaning"),
+    "drmr": ("Relationships", "know each other", "Earlier scenes", "Drafts", "spoken"),
+    "id-rag": ("Who the character is", "core", "Identity check", "allowed"),
+    "ensemble": ("Passages", "Memories", "Who the character is"),
 }
 
 
@@ -198,7 +198,7 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
             await house.say("Do you trust Tom?")
             await house.why()
             shown = await house.page.inner_text("#why-body")
-            for word in (*words, "What it cost"):
+            for word in (*words, "Rests on", "How", "Details"):
                 assert word in shown, (method, word, shown)
             assert "cannot be shown" not in shown
             if method == "drmr":
@@ -214,7 +214,7 @@ async def test_what_a_model_thought_is_folded_away_in_why(tmp_path: Path) -> Non
         await house.say("Who are you?")
         await house.why()
         assert (await house.shown())[-1] == ("Who are you?", "Good evening.")
-        folded = house.page.locator("#why details", has_text="What the model thought")
+        folded = house.page.locator("#why details", has_text="The model's thoughts")
         assert not await folded.get_by_text("He lies, I fear.").is_visible()
         await folded.locator("summary").click()
         assert await folded.get_by_text("He lies, I fear.").is_visible()
@@ -249,7 +249,7 @@ async def test_one_question_is_asked_of_two_methods_side_by_side(tmp_path: Path)
         await house.until("document.querySelectorAll('.why-here table').length === 2")
         left, right = await house.page.locator(".why-here").all_inner_texts()
         assert "Passages" in left
-        assert "The gate" in right
+        assert "Identity check" in right
         assert len((await house.http.get("/v1/threads?role=ada")).json()["data"]) == 2
 
 

@@ -54,7 +54,7 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         await house.until(GONE)
         assert await became(house) == ["a sailor"]
         await house.until("document.querySelector('#live').textContent.includes('1 approved, 1 refused')")
-        await house.until("document.querySelector('#why-body').textContent.includes('The role has become')")
+        await house.until("document.querySelector('#why-body').textContent.includes('Changes to the character')")
         await page.reload()
         await page.wait_for_selector("#turns > li")
         assert await page.locator("#waiting").is_hidden()
@@ -195,10 +195,10 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
         assert shown.index("everybody who talks to") < shown.index("Add\n")
         assert sorted(one.name for one in persona.iterdir()) == before  # nothing is learned yet
         await page.click(".card .main")
-        await fine(house, "Learned: harbour.md")
+        await fine(house, "Added: harbour.md")
         assert (persona / "harbour.md").read_text() == HARBOUR
         await page.get_by_role("button", name="the version of").click()
-        await house.until("document.querySelector('.fine')?.textContent.includes('Back again')")
+        await house.until("document.querySelector('.fine')?.textContent.includes('Restored')")
         assert sorted(one.name for one in persona.iterdir()) == before
         await house.menu("#open-knowledge")
         assert await page.locator("#say").is_visible()
@@ -301,7 +301,7 @@ async def test_a_merge_plan_is_read_and_decided(tmp_path: Path) -> None:
         assert decided is not None
         assert [one.name for one in decided.merges] == ["the lamp"]
         assert {"the lighthouse", "Gull Rock"} <= set(decided.alone)
-        assert "No plan waits" in await page.inner_text(".knowledge")
+        assert "No merges are proposed" in await page.inner_text(".knowledge")
 
 
 async def test_a_damaged_plan_and_a_server_that_is_away_are_said(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await page.wait_for_selector(".card")
         await look("weighed")
         await page.click(".card .main")
-        await fine(house, "Learned")
+        await fine(house, "Added")
         await look("learned")
         assert found == []
 
@@ -425,7 +425,7 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
         await page.set_input_files("#files", file("harbour.md", HARBOUR))
         await page.wait_for_selector(".card .main:focus")
         await page.keyboard.press("Enter")
-        await fine(house, "Learned")
+        await fine(house, "Added")
 
 
 @pytest.mark.parametrize(

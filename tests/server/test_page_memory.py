@@ -36,7 +36,7 @@ async def test_why_says_what_came_back_when_and_where(tmp_path: Path) -> None:
             await house.say(line)
         await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
         shown = await house.page.inner_text("#why-body")
-        assert "Came back of what was said" in shown
+        assert "From earlier in your chats" in shown
         assert "1 of them of the chat “" in shown
         assert "in another talk" in shown
         assert "by its words, rank 1" in shown
