@@ -21,7 +21,6 @@ from dramaturg.server.work import MOST_FILES, SentFile, Works
 from dramaturg.stores.documents.forms import LONGEST_NAME, LONGEST_TEXT, Language
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical, sha256
-from dramaturg.stores.library_folder import examples, id_of
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import FORMS, KINDS, CardField, CastDraft, Item, Kind
 from dramaturg.stores.texts.form import SourceText
@@ -318,13 +317,7 @@ class Casting:
         """The id of a character's own role: one that it was cast as before, or a new one."""
         if before := role_cast_before(name, self.rooms.library, texts):
             return before
-        try:
-            role = id_of(name, "")
-        except RoleError:  # no letters that an id may have
-            role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
-        if self.rooms.library.holds(role) or role in examples():
-            raise RoleError(f"There is a role {role!r} already: name it as the `role` to cast for, or another name.")
-        return role
+        return self.rooms.new_id(name)
 
     async def _role(self, request: Request) -> Role:
         model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
