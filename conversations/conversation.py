@@ -346,11 +346,16 @@ class Conversation:
         """
         new = {} if title is None else {"title": as_title(title)}
         async with self.turn():
-            if (stored := self._stored) is None or await self.thread.head() is None:
+            if self.store is None or await self.thread.head() is None:
                 raise ValueError("Only a conversation that has begun, and is kept in a store, can have a title.")
             changed = (await self.label()).model_copy(update=new | ({} if pinned is None else {"pinned": pinned}))
-            await stored.labels.save(self.thread.name, changed)
+            await self.keep_label(changed)
             return changed
+
+    async def keep_label(self, label: Label) -> None:
+        """Keep what a person has set about this talk, for who holds it."""
+        if stored := self._stored:
+            await stored.labels.save(self.thread.name, label)
 
     async def memories(self) -> list[ConversationMemory]:
         """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
@@ -450,7 +455,7 @@ class Conversation:
             if stored:
                 await stored.memories.drop(memories)
                 if words.are_in((label := await self.label()).title):
-                    await stored.labels.save(self.thread.name, label.model_copy(update={"title": ""}))
+                    await self.keep_label(label.model_copy(update={"title": ""}))
                 # Last: killed before, it is known still what is to be forgotten.
                 await stored.records.drop_notes(one.id for one in gone.notes)
                 await stored.records.forget_made(words.are_in)

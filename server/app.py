@@ -104,7 +104,7 @@ class RoleServer:
         self.works = Works(access)
         self.knowledge = Knowledge(rooms, self.works)
         self.casting = Casting(rooms, self.works)
-        self.characters = Characters(rooms)
+        self.characters = Characters(rooms, self.works)
         self.approvals = Approvals(self.lookups, self.works)
 
     def app(self) -> Starlette:
@@ -133,13 +133,17 @@ class RoleServer:
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/embeddings", self.embeddings, methods=["POST"]),
                 Route("/v1/roles", self.lookups.roles),
+                Route("/v1/roles", self.characters.new, methods=["POST"]),
+                Route("/v1/roles/import", self.characters.take_in, methods=["POST"]),
                 Route("/v1/roles/{role}", self.lookups.role),
+                Route("/v1/roles/{role}/export", self.characters.export),
                 Route("/v1/roles/{role}/picture", self.characters.picture),
                 Route("/v1/roles/{role}/remembered", self.memory.remembered),
                 Route("/v1/threads", self.talks.listed),
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}", self.talks.change, methods=["PATCH"]),
                 Route("/v1/threads/{thread}", self.talks.delete, methods=["DELETE"]),
+                Route("/v1/threads/{thread}/export", self.talks.export),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
                 Route("/v1/threads/{thread}/notes", self.memory.note, methods=["POST"]),

@@ -23,7 +23,16 @@ from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.characters import shortened, texts_of
 from dramaturg.stores.library import find_card, find_role
-from dramaturg.stores.library_folder import Library, Listed, example_card, example_files, examples, written
+from dramaturg.stores.library_folder import (
+    Library,
+    Listed,
+    check_id,
+    example_card,
+    example_files,
+    examples,
+    id_of,
+    written,
+)
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
@@ -186,6 +195,28 @@ class Rooms:
         spelled = [one for one in ids if normal_name(one) == normal_name(name)]
         found = find_role(name, self.library.root)
         return spelled[0] if spelled else found and found[0]
+
+    def new_id(self, name: str, file: str = "") -> str:
+        """An id for a new role of a name; it may block.
+
+        Args:
+            name: of the role; where it has no letters that an id may have, the file's name, or a digest, is taken.
+            file: the name of the file that it is made from.
+
+        Raises:
+            RoleError: there is a role that is called so.
+        """
+        try:
+            role = id_of(name, file)
+        except RoleError:
+            role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
+        self.require_new(role)
+        return role
+
+    def require_new(self, role: str) -> None:
+        """Refuse the id of a role that is there, in whatever case, or of an example; it may block."""
+        if check_id(role).lower() in {one.lower() for one in (*self.library.roles(), *examples())}:
+            raise RoleError(f"There is a role {role!r} already: take another name, or go on with that one.")
 
     def context(self, model: Model, given: Mapping[str, Any], like: RoleContext | None = None) -> RoleContext:
         """How a request is to be done: the server's settings, then those that came with it, as far as they fit.

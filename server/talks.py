@@ -10,12 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dramaturg.conversations.chats import written_out
 from dramaturg.conversations.conversation import PATIENCE
+from dramaturg.conversations.json_lines import exported
 from dramaturg.conversations.opening import spoken_with
 from dramaturg.conversations.titles import ListedTalk
 from dramaturg.conversations.turn_lock import busy
+from dramaturg.server.characters import sent
 from dramaturg.server.lookups import Lookups
 from dramaturg.server.rooms import thread_name
+from dramaturg.stores.formats.chats import written_chat
 
 A_LIST, MOST_LISTED = 200, 1_000  # threads
 LONGEST_SEARCH = 200  # characters
@@ -73,6 +77,19 @@ class Talks:
         label = await talk.set_label(body.title, pinned=body.pinned)
         about = {"id": self.lookups.thread_in(request), "role": model.role}
         return JSONResponse({"object": "thread.changed", **about, **label.model_dump()})
+
+    async def export(self, request: Request) -> Response:
+        """A thread as a file: a chat of SillyTavern (`form=chat`), or all that is to go on with it (`jsonl`)."""
+        form = request.query_params.get("form", "chat")
+        if form not in ("chat", "jsonl"):
+            raise ValueError(f"A thread is exported as chat or jsonl, and not as {form[:80]!r}.")
+        model, talk = await self.lookups.talk(request)
+        if form == "chat":
+            data = written_chat(await written_out(talk))
+        else:
+            data = "".join([f"{line}\n" async for line in exported(talk)]).encode()
+        kind = "chat" if form == "chat" else "conversation"
+        return sent(data, "application/jsonl", f"{kind} {model.role} {self.lookups.thread_in(request)}.jsonl")
 
     async def delete(self, request: Request) -> Response:
         """Delete a thread with all its branches for good, and what came of it in the caller's other threads."""

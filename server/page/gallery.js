@@ -90,7 +90,7 @@ export function newCharacter({ made, cast, trying, files }) {
     try {
       const given = await sent(file);
       const told = await api.importRole(given, true);
-      said.replaceChildren(h("div", { class: "card" }, h("ul", { class: "found" }, (told.lines ?? []).map((one) => h("li", {}, oneLine(one, 300)))),
+      said.replaceChildren(h("div", { class: "card" }, h("p", {}, h("b", {}, oneLine(told.name || told.role, 100))), h("ul", { class: "found" }, told.lines.map((one) => h("li", {}, h("b", {}, oneLine(one.part, 80)), ` → ${oneLine(one.where, 120)} `, h("small", {}, oneLine(one.size, 80))))),
         h("div", { class: "tools" }, button(t("import"), () => work(async () => made((await api.importRole(given)).role)), { class: "main" }), button(t("cancel"), () => said.replaceChildren()))));
       said.querySelector("button").focus();
     } catch (error) {

@@ -8,7 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
+from dramaturg.conversations.chats import taken_in
+from dramaturg.conversations.json_lines import imported
+from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.access import Access
+from dramaturg.stores.conversations.labels import Label
+from dramaturg.stores.formats.chats import read_chat
+from dramaturg.workflows.vanilla import VanillaContext
 
 from fakes import ScriptedChatModel
 from served_roles import Screen, served
@@ -107,6 +113,28 @@ async def test_words_are_looked_for_in_titles_and_in_what_was_said_on_any_branch
         }
         assert found == {"TORTOISE seen": ["tea"], "parrot": ["dinner"]}
         assert await listed(http, search="tortoise parrot") == []
+
+
+@pytest.mark.parametrize(("form", "begins"), [("chat", "chat"), ("jsonl", "conversation")])
+async def test_a_talk_is_exported_with_its_title_and_its_pin(tmp_path: Path, form: str, begins: str) -> None:
+    async with served(tmp_path, **plain()) as http:
+        await says(http, "tea/é", "Who are you?")
+        await http.patch("/v1/threads/tea%2F%C3%A9?role=ada", json={"title": "Tea", "pinned": True})
+        found = await http.get("/v1/threads/tea%2F%C3%A9/export", params={"role": "ada", "form": form})
+        assert f"{begins} ada tea" in found.headers["Content-Disposition"]
+        assert found.headers["X-Content-Type-Options"] == "nosniff"
+        assert (await http.get("/v1/threads/tea%2F%C3%A9/export?form=exe")).status_code == 400
+        context = VanillaContext(role="ada", library=str(tmp_path / "library"))
+        async with open_conversation("vanilla", context, "other") as talk:
+            if form == "jsonl":
+                await imported(talk, found.text.splitlines())
+            else:
+                await taken_in(talk, read_chat(found.content), ["ada", "Ada"])
+            assert await talk.label() == Label(title="Tea", pinned=True)
+        assert {(one["id"], one["title"], one["pinned"]) for one in await listed(http)} == {
+            ("tea/é", "Tea", True),
+            ("other", "Tea", True),
+        }
 
 
 async def test_nobody_changes_finds_or_deletes_what_another_has_said(tmp_path: Path) -> None:
