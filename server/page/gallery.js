@@ -13,7 +13,7 @@ import { sent } from "./working.js";
 const MOST = 60; // that are drawn before somebody asks for more
 
 /* `talk` opens a character, `make` begins another one, where that is allowed. */
-export function galleryView({ roles, about, talk, make, cast }) {
+export function galleryView({ roles, about, talk, make, cast, connect }) {
   const list = h("ul", { class: "roles" });
   const more = h("p", { class: "tools" });
   const search = h("input", { type: "search", id: "search-roles", maxlength: "100", autocomplete: "off", placeholder: t("search_roles"), "aria-label": t("search_roles"), oninput: () => draw(MOST) });
@@ -30,7 +30,7 @@ export function galleryView({ roles, about, talk, make, cast }) {
   draw(MOST);
   $("gallery").replaceChildren(h("div", { class: "in" },
     h("h2", {}, t(roles.length ? "welcome" : "nobody")),
-    about.embedded ? h("p", { class: "faint" }, t("embedded")) : null,
+    about.embedded ? h("p", { class: "faint" }, t("embedded"), about.connection ? [" ", button(t("connect_model"), connect)] : null) : null,
     h("div", { class: "search" }, search,
       about.changes ? button([sign("plus"), t("new_character")], make, { id: "new-character", class: "main" }) : button(t("cast"), () => cast(), { id: "cast-here" })),
     status, list, more));

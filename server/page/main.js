@@ -379,7 +379,9 @@ $("toggle-why").addEventListener("click", () => {
 
 /* What is chosen. */
 
-function settings() {
+async function settings() {
+  const told = now.methods.length ? await api.methods().catch(() => []) : []; // what each does and costs
+  now.methods = now.methods.map((one) => ({ ...told.find((other) => other.id === one.id), ...one }));
   openSettings({
     methods: now.methods, chosen: now.method, as: now.as, connection: now.about?.connection,
     pickMethod: (id) => {
@@ -412,11 +414,7 @@ function retold() {
   draw();
 }
 
-$("open-settings").addEventListener("click", () => quietly(async () => {
-  const told = now.methods.length ? await api.methods().catch(() => []) : []; // what each does and costs
-  now.methods = now.methods.map((one) => ({ ...told.find((other) => other.id === one.id), ...one }));
-  settings();
-}));
+$("open-settings").addEventListener("click", settings);
 $("new").addEventListener("click", () => trying(() => (now.role ? openTalk() : show("gallery"))));
 $("open-gallery").addEventListener("click", () => show("gallery"));
 $("back").addEventListener("click", () => show("talk"));
@@ -448,9 +446,9 @@ function roleMenu() {
     [t("memory"), () => show("memory"), { id: "open-memory" }],
     [t("branches"), branches, { id: "open-branches" }],
     [t("side_by_side"), () => show("both"), { id: "compare" }],
-    [`${t("method")}: ${methodName(now.method)}`, () => $("open-settings").click(), { id: "open-method" }],
-    "picture" in now.role && [t("export_card"), file("card"), { id: "export-card" }],
-    "picture" in now.role && [t("export_bundle"), file("bundle"), { id: "export-bundle" }],
+    [`${t("method")}: ${methodName(now.method)}`, settings, { id: "open-method" }],
+    now.about.changes && [t("export_card"), file("card"), { id: "export-card" }],
+    now.about.changes && [t("export_bundle"), file("bundle"), { id: "export-bundle" }],
   ]);
 }
 
@@ -485,7 +483,7 @@ function show(what, files, role) {
 }
 
 function gallery() {
-  galleryView({ roles: now.roles, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting") });
+  galleryView({ roles: now.roles, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), connect: settings });
 }
 
 const make = (files) =>

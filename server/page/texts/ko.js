@@ -306,4 +306,5 @@ export default {
   how_ensemble: "앙상블은 캐릭터에게 파일이 있는 방법을 모두 돌립니다. 단락, 기억, 관계, 사실 등 찾은 것을 모읍니다. 그 모두를 바탕으로 답 하나를 씁니다.",
   all_characters: "캐릭터",
   field_name: "이름",
+  connect_model: "모델 연결",
 };

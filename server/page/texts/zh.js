@@ -306,4 +306,5 @@ export default {
   how_ensemble: "组合方法会运行角色资料所支持的每一种方法。它汇集各方法找到的段落、记忆、关系和事实。最后根据所有这些写出一个回复。",
   all_characters: "角色",
   field_name: "名字",
+  connect_model: "连接模型",
 };
