@@ -41,7 +41,7 @@ async function answer(side, question, { role, name, user, threadName, told }) {
   const text = saidText("");
   let said = "";
   const thought = h("p", { class: "thought" }, t("thinks", { name }));
-  const thread = threadName(`${method} ${question}`);
+  const thread = threadName();
   side.reply.replaceChildren(h("span", { class: "who" }, `${name} · ${method}`), thought, text);
   side.why.replaceChildren();
   try {

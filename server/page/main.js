@@ -9,7 +9,7 @@ import { Knowledge } from "./knowledge.js";
 import { face } from "./faces.js";
 import { galleryView, newCharacter } from "./gallery.js";
 import { openDialog, openMenu } from "./menu.js";
-import { fitting, methodName } from "./methods.js";
+import { fitting, methodName, withProfile } from "./methods.js";
 import { Remembered } from "./remembered.js";
 import { Screen, toEnd } from "./screen.js";
 import { openSettings } from "./settings.js";
@@ -109,11 +109,11 @@ function remember() {
   if (location.hash !== hash) history.replaceState(null, "", hash);
 }
 
-// A name that says when the talk began and with what; people meet it again in `dramaturg chat --thread`.
-function threadName(question) {
+// A name that says when the talk began, and nothing of what was said: that can be forgotten. People meet it again in
+// `dramaturg chat --thread`; here a talk is called by its title.
+function threadName() {
   const when = new Date().toLocaleString("sv").replace(":", ".").slice(0, 16);
-  const words = question.replace(/[^\p{L}\p{N} ]+/gu, " ");
-  return `${when} ${oneLine(words, 40).replace("…", "")} ${crypto.getRandomValues(new Uint16Array(1))[0].toString(36)}`.trim();
+  return `${when} ${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
 }
 
 async function readRoles() {
@@ -147,7 +147,7 @@ const talks = new Talks({
 
 async function openRole(role, thread = "", turn = "") {
   now.role = role;
-  now.methods = (await api.role(role.id)).methods;
+  now.methods = withProfile((await api.role(role.id)).methods);
   now.method = fitting(now.methods, localStorage.getItem(METHOD) ?? now.about.method);
   await openTalk(thread, turn);
 }
@@ -315,7 +315,7 @@ $("form").addEventListener("submit", (event) => {
   if (!text || talk.coming) return;
   $("say").value = "";
   $("say").style.height = "auto";
-  talk.thread ||= threadName(text);
+  talk.thread ||= threadName();
   take((how) => {
     if ($("say").value.trim() === text) $("say").value = "";
     return talk.say(text, how);
@@ -500,7 +500,7 @@ function openCasting(files, role) {
 const otherFiles = () => quietly(async () => {
   await readRoles();
   if (!now.role) return;
-  now.methods = (await api.role(now.role.id)).methods;
+  now.methods = withProfile((await api.role(now.role.id)).methods);
   now.method = fitting(now.methods, now.method);
 });
 

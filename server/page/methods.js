@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { has, t } from "./texts.js";
 
-const NAMES = { amadeus: "AMADEUS", "role-rag": "RoleRAG", "emotional-rag": "Emotional RAG", drmr: "DRMR", "id-rag": "ID-RAG", ensemble: "Ensemble" };
+const NAMES = { amadeus: "AMADEUS", "role-rag": "RoleRAG", "emotional-rag": "Emotional RAG", drmr: "DRMR", "id-rag": "ID-RAG", ensemble: "Ensemble", profile: "Profile" };
 
 export const methodName = (id) => NAMES[id] ?? id;
 
@@ -13,6 +13,9 @@ const MARKS = [["ensemble", "parts"], ["id-rag", "gate"], ["id-rag", "identity"]
 
 export const methodOf = (evidence) => MARKS.find(([, name]) => evidence?.[name])?.[0] ?? "";
 export const howIt = (method) => (has(`how_${method}`) ? t(`how_${method}`) : "");
+
+// The methods of a role, and that which needs nothing but its profile.
+export const withProfile = (methods) => (methods.some((one) => one.id === "profile") ? methods : [...methods, { id: "profile", lacks: [] }]);
 
 export const fitting = (methods, chosen) =>
   (methods.find((one) => one.id === chosen && !one.lacks.length) ?? methods.find((one) => !one.lacks.length) ?? methods[0])?.id ?? chosen;

@@ -10,6 +10,11 @@ import { language, t } from "./texts.js";
 const STILL = 250; // milliseconds without a key until what was typed is looked for
 const MOST = 60; // that are shown before somebody asks for more
 
+const named = new Map(); // the titles of talks that were listed, by their names
+
+// What a talk is called where its name is known alone.
+export const titled = (name) => named.get(name) ?? name;
+
 const titleOf = (one) => oneLine(one.title, 80) || t("untitled");
 
 export class Talks {
@@ -30,6 +35,7 @@ export class Talks {
     const words = $("search-talks").value.trim();
     const { data, more } = await api.talks(words, this.most);
     if (words !== $("search-talks").value.trim()) return;
+    for (const one of data) named.set(one.id, titleOf(one));
     $("threads").replaceChildren(...data.map((one) => this.row(one)),
       more ? h("li", {}, button(t("more_talks"), () => ((this.most += MOST), this.trying(() => this.read())))) : "",
       data.length ? "" : h("li", { class: "faint none" }, t($("search-talks").value ? "nothing_found" : "no_talks")));

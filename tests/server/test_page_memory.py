@@ -34,6 +34,7 @@ async def test_why_says_what_came_back_when_and_where(tmp_path: Path) -> None:
         await house.begin()
         for line in ("Do you like rain?", "Is the ferry late?", "Who mends your nets?", ASKED):
             await house.say(line)
+        await house.why()
         await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
         shown = await house.page.inner_text("#why-body")
         assert "From earlier in your chats" in shown
@@ -49,7 +50,7 @@ async def test_all_that_is_remembered_is_listed_searched_and_shown_where_it_was_
     async with page_house(tmp_path, **SMALL) as house:
         await house.open()
         await memory(house)
-        assert "nobody says who you are" in await house.page.inner_text("#memory")
+        assert "does not know who you are" in await house.page.inner_text("#memory")
         assert await entries(house) == []
         await house.menu("#open-memory")
         await house.choose(name="Mira")
@@ -110,6 +111,7 @@ async def test_a_note_is_kept_in_mind_and_forgotten(tmp_path: Path) -> None:
         assert await page.input_value("#new-note") == ""
         await house.menu("#open-memory")
         await house.say("Who am I?")
+        await house.why()
         await house.until("document.querySelector('#why-body').textContent.includes('I am called Tom.')")
         assert "your note" in await page.inner_text("#why-body")
         await memory(house)

@@ -21,7 +21,7 @@ pytestmark = [
 TEXTS = Path(__file__).parents[2] / "examples" / "texts"
 TOLD = "My sister Wilhelmina keeps a one-eyed tortoise called Zebulon."
 SIZES = {"phone": (390, 780), "wide": (1400, 900)}
-SMALL = {"method": "vanilla", "settings": {"window": 4, "summary_tokens": 0, "redraws": 0}}
+SMALL = {"settings": {"window": 4, "summary_tokens": 0, "redraws": 0}}
 
 
 def card(name: str) -> bytes:
@@ -57,7 +57,7 @@ async def test_from_a_card_to_a_chat_its_reasons_its_memory_and_a_file(tmp_path:
         await page.wait_for_selector("#say:visible")  # the character is there, and the chat with it is open
         assert "Mara Finch" in await page.inner_text("#title")
         assert "mara-finch" in Library(tmp_path / "library").roles()
-        await house.choose("vanilla", name="Tom")
+        await house.choose("profile", name="Tom")
         await house.say(TOLD)
         await house.say("Do you like rain?")
         await house.press(".reply", "Regenerate")

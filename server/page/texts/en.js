@@ -307,4 +307,5 @@ export default {
   all_characters: "Characters",
   field_name: "Name",
   connect_model: "Connect a model",
+  how_profile: "The model gets the character's profile and the chat, and nothing is looked up. It asks the model once per reply, so it is the fastest and cheapest. What the profile does not say, the model makes up.",
 };

@@ -307,4 +307,5 @@ export default {
   all_characters: "캐릭터",
   field_name: "이름",
   connect_model: "모델 연결",
+  how_profile: "모델은 캐릭터의 소개와 대화만 받고 아무것도 찾아보지 않습니다. 답마다 모델을 한 번만 부르므로 가장 빠르고 저렴합니다. 소개에 없는 것은 모델이 지어냅니다.",
 };

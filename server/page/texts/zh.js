@@ -307,4 +307,5 @@ export default {
   all_characters: "角色",
   field_name: "名字",
   connect_model: "连接模型",
+  how_profile: "模型只得到角色的简介和对话，不查找任何资料。每个回复只问模型一次，因此最快也最省。简介里没有的，由模型自行编造。",
 };
