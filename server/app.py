@@ -29,6 +29,7 @@ from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
 from dramaturg.server.casting import Casting
 from dramaturg.server.characters import Characters
 from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
+from dramaturg.server.connection import Connection
 from dramaturg.server.decisions import Approvals
 from dramaturg.server.knowledge import Knowledge
 from dramaturg.server.lookups import KEPT_SOON, LONGEST_THREAD, Lookups, WholeNames
@@ -105,6 +106,7 @@ class RoleServer:
         self.knowledge = Knowledge(rooms, self.works)
         self.casting = Casting(rooms, self.works)
         self.characters = Characters(rooms, self.works)
+        self.connection = Connection(rooms, access)
         self.approvals = Approvals(self.lookups, self.works)
 
     def app(self) -> Starlette:
@@ -168,6 +170,11 @@ class RoleServer:
                 Route("/v1/roles/{role}/drafts", self.casting.decide, methods=["POST"]),
                 Route("/v1/roles/{role}/drafts/{kind}/{number:int}", self.casting.draft),
                 Route("/v1/roles/{role}/drafts/{kind}/{number:int}", self.casting.edit, methods=["POST"]),
+                Route("/v1/connection", self.connection.seen),
+                Route("/v1/connection", self.connection.connect, methods=["POST"]),
+                Route("/v1/connection", self.connection.forget, methods=["DELETE"]),
+                Route("/v1/connection/check", self.connection.check, methods=["POST"]),
+                Route("/v1/methods", self.connection.methods),
                 *page_routes(),
             ],
             middleware=[pages, door, Middleware(WholeNames)],

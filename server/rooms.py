@@ -130,7 +130,7 @@ class Rooms:
         for role, listed in every.items():
             about: dict[str, Any] = {"id": role, "example": role not in own}
             about["picture"] = f"/v1/roles/{role}/picture" if listed.picture else None
-            about["methods"] = [name for name in self.listed if not self._reads(name) - {*listed.written}]
+            about["methods"] = [name for name in self.listed if not self.reads(name) - {*listed.written}]
             try:
                 read = listed.card()
                 said = {"name": read.name, "language": read.language, "profile": read.profile.strip()}
@@ -140,7 +140,7 @@ class Rooms:
                 shown.append(about | said | {"error": str(error)})
         return shown
 
-    def _reads(self, method: str) -> set[str]:
+    def reads(self, method: str) -> set[str]:
         """What a method cannot do without of a role: of "persona", "memories", "dialogues" and "chronicle"."""
         if method not in self._needs:
             context = self.context(Model("anybody", method), {})
@@ -158,7 +158,7 @@ class Rooms:
         there = {"persona": opened.persona, "memories": opened.memory_files, "dialogues": opened.dialogue_files}
         lacking = {name for name, files in there.items() if not files.names()}
         lacking |= {"chronicle"} - {*written(opened.root)}
-        return [{"id": name, "lacks": sorted(self._reads(name) & lacking)} for name in self.listed]
+        return [{"id": name, "lacks": sorted(self.reads(name) & lacking)} for name in self.listed]
 
     @property
     def embedded(self) -> bool:
