@@ -23,10 +23,15 @@ $(VENV)/.dev: $(VENV)/.demo
 
 demo: $(VENV)/.demo
 	$(BIN)/dramaturg models pull
-	$(BIN)/dramaturg ask beethoven --evidence \
+	$(BIN)/dramaturg ask beethoven \
 	  "What did you think of Haydn as a teacher?" \
 	  "Do you like to be alone in the woods?" \
 	  "What do you do when you are angry?"
+	@echo
+	@echo "Go on:"
+	@echo "  $(BIN)/dramaturg serve --open                 the chat page: characters, talks, and why"
+	@echo "  $(BIN)/dramaturg chat beethoven               the same in the terminal; /evidence shows all that a reply rests on"
+	@echo "  $(BIN)/dramaturg setup                        connect a larger model: this one is small, and plays blandly"
 
 chat: $(VENV)/.demo
 	$(BIN)/dramaturg models pull
