@@ -59,9 +59,10 @@ export const deleteTalk = (one) => changed(one, "DELETE", {});
 export const newRole = async (body) => (await post("/v1/roles", body)).json();
 export const importRole = async (file, preview = false) => (await post(`/v1/roles/import${preview ? "?preview=1" : ""}`, { file })).json();
 
-export const methods = async () => (await read("/v1/methods")).data;
+export const methods = async () => (await read(`/v1/methods?language=${language}`)).data;
 export const connection = () => read("/v1/connection");
 export const connect = async (body) => (await post("/v1/connection", body)).json();
+export const disconnect = async () => (await request("/v1/connection", { method: "DELETE", headers: JSON_SENT, body: "{}" })).json();
 export const checkModel = (shown) => worked("/v1/connection/check", {}, shown);
 
 // Where a picture is had: where a key is wanted, it is read with the key.

@@ -308,4 +308,10 @@ export default {
   field_name: "Name",
   connect_model: "Connect a model",
   how_profile: "The model gets the character's profile and the chat, and nothing is looked up. It asks the model once per reply, so it is the fastest and cheapest. What the profile does not say, the model makes up.",
+  use_embedded: "Use the small model of this computer",
+  disconnected: "The small model of this computer is used again.",
+  connection_set: "The model was set when the server was started, so it cannot be changed here.",
+  passed: "works",
+  not_passed: "does not work",
+  not_asked: "not tested",
 };

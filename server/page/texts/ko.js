@@ -308,4 +308,10 @@ export default {
   field_name: "이름",
   connect_model: "모델 연결",
   how_profile: "모델은 캐릭터의 소개와 대화만 받고 아무것도 찾아보지 않습니다. 답마다 모델을 한 번만 부르므로 가장 빠르고 저렴합니다. 소개에 없는 것은 모델이 지어냅니다.",
+  use_embedded: "이 컴퓨터의 작은 모델 쓰기",
+  disconnected: "다시 이 컴퓨터의 작은 모델을 씁니다.",
+  connection_set: "모델은 서버를 시작할 때 정해져서 여기서 바꿀 수 없습니다.",
+  passed: "됨",
+  not_passed: "안 됨",
+  not_asked: "시험 안 함",
 };

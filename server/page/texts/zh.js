@@ -308,4 +308,10 @@ export default {
   field_name: "名字",
   connect_model: "连接模型",
   how_profile: "模型只得到角色的简介和对话，不查找任何资料。每个回复只问模型一次，因此最快也最省。简介里没有的，由模型自行编造。",
+  use_embedded: "使用本机的小模型",
+  disconnected: "重新使用本机的小模型。",
+  connection_set: "模型是在启动服务器时设置的，因此不能在这里更改。",
+  passed: "可用",
+  not_passed: "不可用",
+  not_asked: "未测试",
 };
