@@ -386,7 +386,7 @@ async def film() -> None:
 
                 await page.wait_for_selector(".roles li")
                 await shot("the first visit")
-                await page.get_by_role("button", name="Chat: Alice").click()
+                await page.get_by_role("button", name="Alice", exact=True).click()
                 await page.wait_for_selector("#say:focus")
                 await shot("one click")
                 await page.fill("#say", "Who taught you?")

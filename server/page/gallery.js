@@ -41,13 +41,13 @@ const lineOf = (one) => one.line || one.profile || "";
 function card(one, talk) {
   if (one.error) return h("li", { class: "broken" }, face(one, "large"), h("h3", {}, one.name), h("p", { class: "faint" }, t("broken", { message: oneLine(one.error, 200) })));
   const speaks = new Intl.DisplayNames([language], { type: "language" });
-  return h("li", {}, h("button", { type: "button", class: "character", "aria-label": `${t("talk_to")}: ${one.name}`, onclick: () => talk(one) },
+  return h("li", { class: "character" },
     face(one, "large"),
-    h("span", { class: "words" },
-      h("span", { class: "name" }, one.name),
-      h("span", { class: "line" }, oneLine(lineOf(one), 130)),
-      h("span", { class: "marks" }, badge(speaks.of(one.language || "en")), one.example ? badge(t("example")) : null,
-        one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null))));
+    h("div", { class: "words" },
+      h("h3", {}, button(one.name, () => talk(one))),
+      h("p", { class: "line" }, oneLine(lineOf(one), 130)),
+      h("p", { class: "marks" }, badge(speaks.of(one.language || "en")), one.example ? badge(t("example")) : null,
+        one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null)));
 }
 
 /* A new character, in a dialog. `made` gets its role; `cast` goes on to casting from a text. */

@@ -342,7 +342,7 @@ async def test_all_is_done_by_keyboard(tmp_path: Path) -> None:
                     return
             raise AssertionError(f"{name} is not reached")
 
-        await to("Chat: Ada Quill")
+        await to("Ada Quill")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#say:focus")
         await page.keyboard.type("one")

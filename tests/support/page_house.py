@@ -86,7 +86,7 @@ class House:
         """Begin a talk with somebody of the gallery."""
         if not await self.page.locator("#gallery").is_visible():
             await self.side("#open-gallery")
-        await self.page.get_by_role("button", name=f"Chat: {role}", exact=True).click()
+        await self.page.locator("#gallery").get_by_role("button", name=role, exact=True).click()
         await self.page.wait_for_selector("#say:visible")
         await self.choose(method)
 
