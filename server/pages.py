@@ -10,13 +10,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 PAGE = Path(__file__).parent / "page"
-OWN = ("script-src", "style-src", "connect-src")
+OWN = ("script-src", "style-src", "connect-src", "img-src")
 NOBODY = ("default-src", "base-uri", "form-action", "frame-ancestors")
 POLICY = "; ".join(
     (
         *(f"{name} 'none'" for name in NOBODY),
         *(f"{name} 'self'" for name in OWN),
-        "img-src 'self' blob:",  # a picture that is read with a key
         "require-trusted-types-for 'script'",  # no text becomes an element or a script
         "trusted-types 'none'",
     )

@@ -65,10 +65,7 @@ export const connect = async (body) => (await post("/v1/connection", body)).json
 export const disconnect = async () => (await request("/v1/connection", { method: "DELETE", headers: JSON_SENT, body: "{}" })).json();
 export const checkModel = (shown) => worked("/v1/connection/check", {}, shown);
 
-// Where a picture is had: where a key is wanted, it is read with the key.
-export async function address(path) {
-  return hasKey() ? URL.createObjectURL(await (await request(path)).blob()) : path;
-}
+export const blob = async (path) => (await request(path)).blob();
 
 // Save what an address gives as a file, by the name that the server gives it.
 export async function download(path) {

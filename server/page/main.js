@@ -150,6 +150,7 @@ async function openRole(role, thread = "", turn = "") {
   now.methods = withProfile((await api.role(role.id)).methods);
   now.method = fitting(now.methods, localStorage.getItem(METHOD) ?? now.about.method);
   await openTalk(thread, turn);
+  await quietly(() => talks.read());
 }
 
 async function openTalk(thread = "", turn = "") {
@@ -279,10 +280,10 @@ function decided(talk, send, sentenceOf) {
     await quietly(() => talk.look());
     await quietly(look);
     draw();
-    await quietly(() => because(talk));
     if (!done) notice(sentence);
     told(sentence);
     $("say").focus({ preventScroll: true });
+    await quietly(() => because(talk));
   });
 }
 
@@ -571,6 +572,7 @@ document.addEventListener("visibilitychange", () => {
 const lookAgain = () => now.talk && quietly(async () => {
   await now.talk.look();
   await look();
+  await talks.read();
 });
 addEventListener("focus", lookAgain);
 

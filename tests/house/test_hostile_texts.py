@@ -368,7 +368,7 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
         (role / "persona" / f"{of('file')[1]}.md").write_text(f"# {of('heading')[0]}\n\n" + "\n\n".join(of("document")))
         await page.reload()
         await page.wait_for_selector(".roles li")
-        await house.open()
+        await house.open(" ".join(of("name")))
         for one in of("message"):
             await house.page.fill("#say", one)
             await house.page.press("#say", "Enter")
@@ -396,7 +396,8 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
         await page.route("**/turns/*", answering(200, told))
         await house.page.locator(".ask-why").last.click()
         await house.page.wait_for_selector("#why-body .because")
-        await page.locator("#why-body details.rest summary").click()
+        await page.locator("#why-body .counted > summary").click()
+        await page.locator("#why-body .counted .rest summary").click()
         for one in of("error"):
             wrong = {"error": {"message": one, "type": one, "code": one}}
             await page.route("**/chat/completions", answering(409, wrong))

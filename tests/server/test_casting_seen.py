@@ -182,7 +182,7 @@ async def test_all_of_it_is_done_by_keyboard(tmp_path: Path) -> None:
         await to("Accept all of this kind: Memories")
         await page.keyboard.press("Enter")
         await house.until("document.querySelector('#live').textContent.includes('Accepted of Memories: 4')")
-        await to("Talk: Mira")
+        await to("Chat: Mira")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#say:focus")
 

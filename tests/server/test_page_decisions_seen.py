@@ -46,7 +46,7 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         shown = await page.inner_text("#waiting")
         assert SAILOR in shown
         assert "keeper of the light" in shown  # in whose place
-        assert shown.index("from the next turn") < shown.index("Reject all")  # what comes of it, before the buttons
+        assert shown.index("from the next message") < shown.index("Reject all")  # what comes of it, before the buttons
         approve = page.locator("#waiting button.main")
         assert await approve.is_disabled()
         await page.locator("#waiting input").first.check()
@@ -54,6 +54,7 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         await house.until(GONE)
         assert await became(house) == ["a sailor"]
         await house.until("document.querySelector('#live').textContent.includes('1 approved, 1 refused')")
+        await house.why()
         await house.until("document.querySelector('#why-body').textContent.includes('Changes to the character')")
         await page.reload()
         await page.wait_for_selector("#turns > li")
@@ -139,7 +140,7 @@ async def test_what_was_approved_is_saved_to_the_chronicle_one_by_one(tmp_path: 
         shown = await page.inner_text("#became")
         assert SAILOR in shown
         assert "keeper of the light" in shown  # in whose place
-        assert shown.index("in all talks") < shown.index("Save to the chronicle")  # what comes of it, before the button
+        assert shown.index("in all chats") < shown.index("Save to the chronicle")  # what comes of it, before the button
         save = page.locator("#became button.main")
         assert await save.is_disabled()
         await page.locator("#became input").first.check()
@@ -192,7 +193,7 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
         shown = await page.inner_text(".card")
         assert "harbour.md" in shown
         assert "No question to the model." in shown
-        assert shown.index("everybody who talks to") < shown.index("Add\n")
+        assert shown.index("everybody who chats with") < shown.index("Add\n")
         assert sorted(one.name for one in persona.iterdir()) == before  # nothing is learned yet
         await page.click(".card .main")
         await fine(house, "Added: harbour.md")
@@ -251,7 +252,7 @@ async def test_a_file_that_cannot_be_learned_is_refused_in_a_sentence(tmp_path: 
 async def test_a_server_that_may_not_change_roles_shows_what_is_known_and_says_so(tmp_path: Path) -> None:
     async with page_house(tmp_path, access=Access(a_minute=100_000, changes_roles=False)) as house:
         await knowledge(house)
-        assert "changes no role" in await house.page.inner_text(".knowledge")
+        assert "does not allow changes" in await house.page.inner_text(".knowledge")
         assert "life.md" in await house.page.inner_text(".knowledge")
         assert await house.page.locator("#files").count() == 0
 
