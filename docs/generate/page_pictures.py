@@ -7,8 +7,8 @@ Run it after `make build/clients/.playwright`:
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py moving   # talk.webp
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py film     # needs `dramaturg models pull`
 
-A script plays the role on the sheets and in talk.webp. In the film it is the embedded model: an empty home, `dramaturg serve`, one
-click, a word, and why, with the seconds since the command was typed.
+A script plays the role on the sheets and in talk.webp. In the film it is the embedded model: an empty home,
+`dramaturg serve`, one click, a word, and why, with the seconds since the command was typed.
 """
 
 import asyncio
@@ -191,15 +191,15 @@ async def taken(size: str, scheme: str) -> Pictures:
     return found
 
 
-REPLY = """*He turns his better ear to you.*
+REPLY = """*She sets the lamp down, and laughs.*
 
-It began about **1796**, with a humming in the left ear, and I told nobody for years. Then I told two:
+Tom? He is my **brother**. Every Friday his boat brings me two things:
 
-- Wegeler, who is a doctor,
-- Karl Amenda, two days later.
+- flour,
+- letters, when there are any.
 
-Talk a little louder. *He smiles.* Music I still hear."""
-QUESTION = "When did the trouble with your hearing begin?"
+It is the harbour master whom I would not trust. *She looks out.* Why do you ask?"""
+QUESTION = "Do you trust Tom?"
 PLAYED = {"parts": {"reply": lambda _: REPLY}, "settings": {"redraws": 0}}
 LOOKS = {"phone": (390, 780), "tablet": (820, 1100), "wide": (1440, 900)}
 COLUMNS = {"phone": (7, 240), "tablet": (3, 380), "wide": (3, 560)}
@@ -211,7 +211,7 @@ async def looks_of(house: House, shot: Shot) -> None:
     page = house.page
     await page.wait_for_selector(".roles li")
     await shot("characters")
-    await house.open("Ludwig van Beethoven")
+    await house.open()
     await shot("a new chat")
     await house.say(QUESTION)
     await house.press(".reply", "Regenerate")
@@ -234,25 +234,29 @@ async def looks_of(house: House, shot: Shot) -> None:
     await shot("settings")
 
 
+async def looked(size: str, scheme: str) -> Pictures:
+    """How the page looks at one size and in one scheme."""
+    found: Pictures = {}
+    with tempfile.TemporaryDirectory() as at:
+        async with page_house(Path(at), *LOOKS[size], **PLAYED) as house:
+            await house.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+            async def shot(title: str) -> None:
+                await house.page.wait_for_timeout(250)
+                found[title] = Image.open(BytesIO(await house.page.screenshot())).convert("RGB")
+
+            await looks_of(house, shot)
+    return found
+
+
 async def looks() -> None:
     """A sheet for each size, the light scheme above the dark one."""
-    for size, (width, height) in LOOKS.items():
-        found: Pictures = {}
-        for scheme in ("light", "dark"):
-            with tempfile.TemporaryDirectory() as at:
-                async with page_house(Path(at), width, height, **PLAYED) as house:
-                    await house.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-
-                    async def shot(title: str, page: Any = house.page, scheme: str = scheme) -> None:
-                        await page.wait_for_timeout(250)
-                        picture = Image.open(BytesIO(await page.screenshot())).convert("RGB")
-                        found[title if scheme == "light" else f"{title} (dark)"] = picture
-
-                    await looks_of(house, shot)
-        columns, wide = COLUMNS[size]
-        kept(sheet(found, wide, columns, dark=False), HERE / f"looks_{size}.png")
+    for size, (columns, wide) in COLUMNS.items():
+        light, dark = [await looked(size, scheme) for scheme in ("light", "dark")]
+        both = light | {f"{title} (dark)": one for title, one in dark.items()}
+        kept(sheet(both, wide, columns, dark=False), HERE / f"looks_{size}.png", 200)
         if size == "wide":
-            kept(found["why"].resize((1280, 800), Image.Resampling.LANCZOS), HERE / "talk.png")
+            kept(light["why"].resize((1280, 800), Image.Resampling.LANCZOS), HERE / "talk.png", 200)
 
 
 GROWS = """async () => {
@@ -280,9 +284,9 @@ async def moving() -> None:
             await page.wait_for_selector(".roles li")
             await page.wait_for_timeout(300)
             await shot(1_400)
-            await house.open("Ludwig van Beethoven")
+            await house.open()
             await shot(700)
-            for end in range(8, len(QUESTION) + 8, 8):
+            for end in range(4, len(QUESTION) + 4, 4):
                 await page.fill("#say", QUESTION[:end])
                 await shot(110)
             await page.press("#say", "Enter")
@@ -329,9 +333,9 @@ def sheet(pictures: Pictures, width: int, columns: int, dark: bool) -> Image.Ima
     return whole
 
 
-def kept(picture: Image.Image, file: Path) -> None:
-    """Write a picture with 40 colours: a page has few."""
-    few = picture.quantize(40, dither=Image.Dither.NONE)
+def kept(picture: Image.Image, file: Path, colours: int = 40) -> None:
+    """Write a picture with few colours: a page has no more, but for faces."""
+    few = picture.quantize(colours, dither=Image.Dither.NONE)
     few.save(file, optimize=True)
     print(f"{file.relative_to(HERE.parents[1])}: {file.stat().st_size:,} bytes")
 

@@ -23,11 +23,9 @@ export function openSettings({ methods, chosen, as, connection, pickMethod, pick
 
 function method(one, chosen, pick) {
   const lacks = one.lacks?.length ? t("lacks", { what: one.lacks.map((what) => t(`lacks_${what}`)).join(", ") }) : "";
-  const [low, high] = one.questions ?? [];
-  const costs = low === undefined ? "" : t("asks_model", { n: low === high ? low : `${low}–${high}` });
   const radio = h("input", { type: "radio", name: "method", value: one.id, checked: one.id === chosen, disabled: Boolean(lacks), onchange: () => pick(one.id) });
   return h("label", { class: "choice" }, radio, h("span", {}, h("b", {}, one.title ?? methodName(one.id)),
-    h("span", { class: "line" }, one.line ?? howIt(one.id).split(/(?<=[.。])\s*/)[0]), h("small", { class: "line" }, [costs, lacks].filter(Boolean).join(" · "))));
+    h("span", { class: "line" }, one.line ?? howIt(one.id).split(/(?<=[.。])\s*/)[0]), h("small", { class: "line" }, lacks)));
 }
 
 /* The model that plays: where it is, and what it can do. */

@@ -369,7 +369,8 @@ async def test_the_page_speaks_chinese_and_korean(tmp_path: Path, language: str,
 
 WRITTEN = (
     "*laughs softly* You ask that of **me**?\n\n- a lamp\n- an oar\n\n*他笑了。*你好 "
-    "![a gull](https://elsewhere.example/gull.png) <b onclick=bad()>x</b> [map](https://elsewhere.example/) [no](javascript:bad())"
+    "![a gull](https://elsewhere.example/gull.png) <b onclick=bad()>x</b> "
+    "[map](https://elsewhere.example/) [no](javascript:bad())"
 )
 
 
@@ -405,3 +406,24 @@ async def test_a_text_that_grows_shows_no_mark_that_is_still_open(tmp_path: Path
         seen = await house.page.evaluate("seen")
         assert seen
         assert not [one for one in seen if "*" in one]
+
+
+async def test_nothing_is_wider_than_the_window_at_four_times_the_size(tmp_path: Path) -> None:
+    async with page_house(tmp_path, 320, 256) as house:  # 1280 by 1024 at 400 %
+        page, found = house.page, list[str]()
+
+        async def look(state: str) -> None:
+            if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(state)
+
+        await page.wait_for_selector(".roles li")
+        await look("gallery")
+        await house.open()
+        await house.say("Do you trust Tom?")
+        await look("chat")
+        await house.why()
+        await look("why")
+        await page.click("#close-why")
+        await house.side("#open-settings")
+        await look("settings")
+        assert found == []

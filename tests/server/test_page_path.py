@@ -1,4 +1,4 @@
-"""A person without a terminal, on the page in Chromium: from a card and from a text to a chat, why, memory and a file."""
+"""A person without a terminal, on the page in Chromium: from a card or a text to a chat, why, memory and a file."""
 
 import json
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 from chat_clients import missing
 from page_house import House, page_house
 from PIL import Image
-
-from dramaturg.stores.library import Library
-
 from wild_cards import v2
+
+from dramaturg.server.access import Access
+from dramaturg.stores.library import Library
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,7 +43,8 @@ async def saved(house: House, does: Any) -> tuple[str, bytes]:
     async with house.page.expect_download() as waited:
         await does
     file = await waited.value
-    return file.suggested_filename, Path(await file.path()).read_bytes()
+    kept = await file.path()
+    return file.suggested_filename, kept.read_bytes()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -116,6 +117,47 @@ async def test_from_a_few_words_to_a_character(tmp_path: Path, size: str) -> Non
         await house.say("Who are you?")
         assert [question for question, _ in await house.shown()] == ["Who are you?"]
         assert "sevens" in Library(tmp_path / "library").role("ines-vale").documents()[0].text
+
+
+async def test_a_model_is_connected_and_tested_in_the_settings(tmp_path: Path) -> None:
+    known = {"address": None, "model": None, "kept": False, "key": False, "changes": True}
+    known["embedded"] = {"there": True, "name": "small", "used": True}
+    async with page_house(tmp_path, access=Access(a_minute=100_000, connects=True)) as house:
+        page, sent = house.page, list[dict[str, str]]()
+
+        async def answered(route: Any) -> None:
+            if route.request.method == "POST":
+                sent.append(route.request.post_data_json)
+                if len(sent) == 1:
+                    await route.fulfill(status=400, json={"error": {"message": "no such model"}})
+                    return
+            await route.fulfill(json=known | ({"kept": True, "key": True, "model": "large"} if sent else {}))
+
+        findings = [
+            {"what": "JSON", "ok": True, "found": "as asked"},
+            {"what": "log-probabilities", "ok": False, "found": "none"},
+        ]
+        events = [{"object": "progress", "what": "check", "step": "questions", "done": 1, "total": 2}]
+        events.append({"object": "done", "findings": findings})
+        body = "".join(f"data: {json.dumps(one)}\n\n" for one in events)
+        await page.route("**/v1/connection", answered)
+        await page.route(
+            "**/v1/connection/check", lambda route: route.fulfill(content_type="text/event-stream", body=body)
+        )
+        await house.side("#open-settings")
+        await page.fill("#address", "http://127.0.0.1:9/v1")
+        await page.fill("#model", "large")
+        await page.fill("#model-key", "secret")
+        await page.get_by_role("button", name="Connect", exact=True).click()
+        await page.wait_for_selector("#dialog .said .warning")
+        assert "no such model" in await page.inner_text("#dialog .said")
+        await page.get_by_role("button", name="Connect", exact=True).click()
+        await page.wait_for_selector("#dialog .fine")
+        assert sent[-1] == {"address": "http://127.0.0.1:9/v1", "model": "large", "key": "secret"}
+        assert await page.input_value("#model-key") == ""  # it is kept at the server, and shown to nobody
+        await page.click("#check-model")
+        await page.wait_for_selector("#dialog .said li:nth-child(2)")
+        assert "does not work log-probabilities" in await page.inner_text("#dialog .said")
 
 
 async def test_from_a_text_to_a_character_without_a_model(tmp_path: Path) -> None:

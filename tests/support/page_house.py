@@ -119,9 +119,10 @@ class House:
     async def menu(self, item: str) -> None:
         """Choose something in the menu of the role that is talked to, or go back from it."""
         if await self.page.locator("#back").is_visible():
-            return await self.page.click("#back")
-        await self.page.click("#about-role")
-        await self.page.click(item)
+            await self.page.click("#back")
+        else:
+            await self.page.click("#about-role")
+            await self.page.click(item)
 
     async def cast(self) -> None:
         """Begin to cast a character, from the gallery."""

@@ -290,7 +290,6 @@ export default {
   connected: "Connected. The next reply comes from this model.",
   check_model: "Test the model",
   checking: "Asking the model ten small questions …",
-  asks_model: "Asks the model about {n} times per reply",
   copy: "Copy",
   copied: "Copied.",
   waits_why: "Loading …",

@@ -290,7 +290,6 @@ export default {
   connected: "연결되었습니다. 다음 답부터 이 모델이 씁니다.",
   check_model: "모델 시험",
   checking: "모델에 작은 질문 열 개를 하는 중 …",
-  asks_model: "답 하나에 모델을 약 {n}번 부름",
   copy: "복사",
   copied: "복사했습니다.",
   waits_why: "불러오는 중 …",

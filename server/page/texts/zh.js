@@ -290,7 +290,6 @@ export default {
   connected: "已连接。下一个回复来自这个模型。",
   check_model: "测试模型",
   checking: "正在问模型十个小问题……",
-  asks_model: "每个回复约问模型 {n} 次",
   copy: "复制",
   copied: "已复制。",
   waits_why: "加载中……",
