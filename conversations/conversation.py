@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -259,8 +259,9 @@ class Conversation:
                 await stored.records.hide()  # from now on nothing of it comes back in another talk
                 await self._take_out_elsewhere(stored)
             await self.discard()
-            if self.locks:  # whoever waits for it sees that it is gone, and makes another
-                await asyncio.to_thread(lock_file(self.thread.name, self.locks).unlink, missing_ok=True)
+            if self.locks:  # whoever waits for it sees that it is gone, and makes another; its name tells nothing
+                with suppress(OSError):
+                    await asyncio.to_thread(lock_file(self.thread.name, self.locks).unlink, missing_ok=True)
 
     async def discard(self) -> None:
         """Delete what is kept of the thread, for who holds it."""

@@ -32,7 +32,7 @@ class Head(_Line):
     version: Literal[1] = 1
     role: str
     thread: str
-    title: str = Field("", max_length=LONGEST_TITLE)
+    title: str = Field(default="", max_length=LONGEST_TITLE)
     """That a person has given it; it is not written where nobody has."""
     pinned: bool = False
 

@@ -29,11 +29,21 @@ class ListedTalk(NamedTuple):
     """Of the branch that is the head, those that have a reply."""
 
 
-async def talks_of(context: RoleContext) -> list[ListedTalk]:
-    """The talks with a role."""
+async def talks_of(context: RoleContext, most: int | None = None) -> list[ListedTalk]:
+    """The talks with a role, or so many of them."""
     role = (await run_of(context)).role
     async with kept_with(role) as kept:
-        return [one async for one in talks_in(kept, role.id)]
+        return await first(talks_in(kept, role.id), most)
+
+
+async def first(talks: AsyncIterator[ListedTalk], most: int | None) -> list[ListedTalk]:
+    """So many of what is read one by one, or all; the others are not read."""
+    found = list[ListedTalk]()
+    async for one in talks:
+        found.append(one)
+        if len(found) == most:
+            break
+    return found
 
 
 async def talks_in(kept: Kept, role: str, begin: str = "", search: str = "") -> AsyncIterator[ListedTalk]:

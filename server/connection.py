@@ -115,7 +115,7 @@ class Connection:
             return {"findings": [one._asdict() for one in found]}
 
         work = self._check = Work("check", doing)
-        return EventStream(work.news(), {}, work.task.cancel)  # who has gone needs no more questions
+        return EventStream(work.news(), {}, lambda: cancelled(work))
 
     async def methods(self, request: Request) -> Response:
         """The methods that are listed, in plain words, with how many questions a turn asks, and what each needs."""
@@ -158,6 +158,11 @@ class Connection:
             "embedded": {"there": weights[EMBEDDED], "name": EMBEDDED, "used": self.rooms.embedded},
             "changes": self._model == "auto" and not self._surroundings(),
         }
+
+
+def cancelled(work: Work) -> None:
+    """Ask no more questions of a check that nobody hears of any more."""
+    work.task.cancel()
 
 
 def described(method: str, needs: list[str], language: Language) -> Mapping[str, Any]:

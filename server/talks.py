@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +14,7 @@ from dramaturg.conversations.chats import written_out
 from dramaturg.conversations.conversation import PATIENCE
 from dramaturg.conversations.json_lines import exported
 from dramaturg.conversations.opening import spoken_with
-from dramaturg.conversations.titles import ListedTalk
+from dramaturg.conversations.titles import ListedTalk, first
 from dramaturg.conversations.turn_lock import busy
 from dramaturg.server.characters import sent
 from dramaturg.server.lookups import Lookups
@@ -79,7 +79,7 @@ class Talks:
         return JSONResponse({"object": "thread.changed", **about, **label.model_dump()})
 
     async def export(self, request: Request) -> Response:
-        """A thread as a file: a chat of SillyTavern (`form=chat`), or all that is to go on with it (`jsonl`)."""
+        """A thread as a file: a chat of SillyTavern (`form=chat`), or what `dramaturg import` continues (`jsonl`)."""
         form = request.query_params.get("form", "chat")
         if form not in ("chat", "jsonl"):
             raise ValueError(f"A thread is exported as chat or jsonl, and not as {form[:80]!r}.")
@@ -107,16 +107,6 @@ class Talks:
             await talk.erase()
             await self.rooms.find_no_more(talk.context, caller, thread)  # a turn that has just ended may have kept it
         return JSONResponse({"object": "thread.deleted", "id": name, "role": model.role, "deleted": True})
-
-
-async def first(talks: AsyncIterator[ListedTalk], most: int) -> list[ListedTalk]:
-    """So many of what is read one by one; the others are not read."""
-    found = list[ListedTalk]()
-    async for one in talks:
-        found.append(one)
-        if len(found) == most:
-            break
-    return found
 
 
 def shown(talk: ListedTalk, role: str) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from dramaturg.cli.options import (
     command_line,
     context_for,
 )
-from dramaturg.cli.output import one_line, print_json, screen
+from dramaturg.cli.output import note, one_line, print_json, screen
+
+SHOWN = 200  # conversations
 
 
 def conversations(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -23,7 +25,7 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
     """
     from dramaturg.conversations.titles import talks_of
 
-    found = asyncio.run(talks_of(context_for(AMADEUS, role, library, None)))
+    found = asyncio.run(talks_of(context_for(AMADEUS, role, library, None), None if as_json else SHOWN + 1))
     if as_json:
         print_json([{**one._asdict(), "last": one.last and one.last.isoformat()} for one in found])
         return
@@ -32,10 +34,12 @@ def conversations(role: RoleArgument, library: LibraryOption = None, as_json: Js
         screen.print(f"There are none with {role} yet: begin one with {begin}.", soft_wrap=True)
         return
     table = Table("conversation", "title", "last spoken on", "turns", title=f"Conversations with {role}")
-    for one in found:
+    for one in found[:SHOWN]:
         last = f"{one.last.astimezone():%Y-%m-%d %H:%M}" if one.last else ""
         table.add_row(one_line(one.thread), one_line(one.title) + " (pinned)" * one.pinned, last, f"{one.turns:,}")
     screen.print(table)
+    if len(found) > SHOWN:
+        note("There are more: --json lists all of them.")
 
 
 def named(thread: str) -> str:

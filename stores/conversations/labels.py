@@ -18,7 +18,7 @@ class Label(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    title: str = Field("", max_length=LONGEST_TITLE)
+    title: str = Field(default="", max_length=LONGEST_TITLE)
     """Empty: nobody has given it one."""
     pinned: bool = False
 

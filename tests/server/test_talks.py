@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from dramaturg.conversations.chats import taken_in
+from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import imported
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.access import Access
@@ -174,6 +175,23 @@ async def test_of_a_talk_that_is_deleted_no_byte_is_left_and_the_others_go_on(tm
     assert CODE.encode() not in all_bytes(tmp_path)
 
 
+async def test_a_talk_whose_deletion_is_cut_short_is_found_no_more_by_what_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is kept where a client's history is looked up."""
+    async with served(tmp_path, **plain()) as http:
+        await says(http, f"my {CODE}", "one")
+
+        async def killed(_: Conversation) -> None:
+            raise RuntimeError("killed")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Conversation, "erase", killed)
+            assert (await delete(http, f"my%20{CODE}")).status_code == 500
+        assert CODE.encode() not in (tmp_path / "library" / ".conversations" / "ada.memories.sqlite").read_bytes()
+        assert (await delete(http, f"my%20{CODE}")).is_success
+
+
 async def test_talks_that_are_deleted_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
     async with served(tmp_path, **plain()) as http:
         for at in range(4):
@@ -183,13 +201,26 @@ async def test_talks_that_are_deleted_at_once_do_not_wait_for_each_other(tmp_pat
         assert await listed(http) == []
 
 
-async def test_what_is_kept_of_a_reply_that_was_stopped_does_not_begin_a_deleted_talk_anew(tmp_path: Path) -> None:
+async def test_what_is_kept_of_a_reply_that_was_stopped_does_not_begin_a_deleted_talk_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_over, begun = Conversation.take_over, asyncio.Event()
+
+    async def later(self: Conversation, history: Any) -> None:
+        begun.set()
+        await asyncio.sleep(0.5)
+        await take_over(self, history)
+
+    monkeypatch.setattr(Conversation, "take_over", later)
     model = ScriptedChatModel(reply=lambda _: f"{CODE} " * 300)
     async with served(tmp_path, **plain(model=model)) as http:
         screen = Screen(http, "tea")
         await screen.say("one")
         screen.said.append(("user", "two"))
         await screen.stopped()
+        if not begun.is_set():
+            await asyncio.wait_for(begun.wait(), 20)
         assert (await delete(http, "tea")).is_success
+        await asyncio.sleep(1)
         assert await listed(http) == []
     assert CODE.encode() not in all_bytes(tmp_path)
