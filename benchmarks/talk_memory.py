@@ -2,8 +2,9 @@
 
 Somebody has 20 talks of 100 turns with a role. Where that is all, the store is small; in the large one 500 others have
 10,000 talks of 100 turns, whose rows are copied by SQL from one talk. In both, and in our file as in Postgres, the same
-is asked in turns: a look-up as a turn does it, in this talk and the user's 19 others, with everything in memory and by
-a process that has read nothing yet; keeping one more turn; and who else has had this talk, which forgetting asks.
+is asked in turns: a look-up as a turn does it, in this talk and the user's 19 others, with everything in memory, after
+one of the others has gone on, and by a process that has read nothing yet; keeping one more turn; and who else has had
+this talk, which forgetting asks.
 
 A turn has 600 characters and a vector of 384 numbers. Given are the least of the processor of this process and of the
 wall, to both of which others on the machine only add: a database works in a process of its own. Then one talk grows
@@ -166,6 +167,7 @@ class Talk:
 
     def __init__(self, place: Place, heads: list[str]) -> None:
         self.place, self.heads, self.store, self.kept_turns = place, heads, place.opened(), TURNS
+        self.gone_on = 0
 
     async def look_up(self, store: BaseStore) -> None:
         """Find what a question speaks of, in this talk and the user's others."""
@@ -173,22 +175,32 @@ class Talk:
         own: Any = SimpleNamespace(known_as=USER)
         talk = await kept.read(head)
         parts = await told_before(kept, talk, {"talk_head": head, "messages": []}, own)
-        assert [one.until for one in parts] == [TURNS, (TALKS - 1) * TURNS]
+        assert [one.until for one in parts] == [TURNS, (TALKS - 1) * TURNS + self.gone_on]
         for one in parts:
             one.index.lacking(EMBEDDING, one.until)
-            assert await looked_up(one, [speech(60)], [meaning()])
+            assert await asyncio.to_thread(looked_up, one, [speech(60)], [meaning()])
 
     async def keep(self) -> None:
         """Keep one more turn of another talk."""
         kept, new = TalkRecords(self.store, ROLE, "1"), turns_of(self.kept_turns, 1)
         self.heads[1], self.kept_turns = await kept.extended(self.heads[1], new), self.kept_turns + 1
 
+    async def go_on(self) -> None:
+        """Say something more in another talk."""
+        kept, new = TalkRecords(self.store, ROLE, "2"), turns_of(TURNS + self.gone_on, 1)
+        self.heads[2], self.gone_on = await kept.extended(self.heads[2], new), self.gone_on + 1
+        await TalksOf(self.store, ROLE, USER).note("2", self.heads[2])
+
     async def asked(self) -> dict[str, Spent]:
         """Each thing once, in this store."""
         gc.collect()  # what was read before goes with its store
+        first = await spent(lambda: self.look_up(self.place.opened()))
+        same = await spent(lambda: self.look_up(self.store))
+        await self.go_on()
         return {
-            "look-up, first of a process": await spent(lambda: self.look_up(self.place.opened())),
-            "look-up": await spent(lambda: self.look_up(self.store)),
+            "look-up, first of a process": first,
+            "look-up": same,
+            "look-up, after another talk has gone on": await spent(lambda: self.look_up(self.store)),
             "a turn is kept": await spent(self.keep),
             "who else has had it": await spent(TalkRecords(self.store, ROLE, "0").beside),
         }
@@ -237,7 +249,7 @@ class Long:
     async def look_up(self, words: str, vector: Any) -> None:
         """Find something again."""
         await self.read()
-        assert await looked_up(self.parts[0], [words], [vector])
+        assert await asyncio.to_thread(looked_up, self.parts[0], [words], [vector])
 
 
 async def one_talk(place: Place, rounds: int, longest: int) -> Table:

@@ -175,7 +175,8 @@ def drafts_rejected(evidence: Mapping[str, Any]) -> int:
     drafts, passed = evidence.get("drafts") or (), (evidence.get("verification") or {}).get("passed")
     verified: int = len(drafts) - 1 if drafts and passed is not None else 0
     gated = sum(one.get("verdict") in ("revise", "block") for one in (evidence.get("gate") or {}).get("attempts") or ())
-    return verified + gated + sum(one["outcome"] == "dropped" for one in evidence.get("slips") or ())
+    dropped = sum(one["outcome"] == "dropped" for one in evidence.get("slips") or ())
+    return int(verified + gated + dropped)
 
 
 def day_in(when: str, language: Language) -> str:

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, cast
@@ -71,6 +72,8 @@ class Account:
             self.completion_tokens += token_count(tokens["output_tokens"])
         details = tokens.get("output_token_details", {}) if tokens else {}
         self.thought_tokens += token_count(details.get("reasoning")) or about_tokens(thoughts)
+        if (all_of_it := spending.get()) and all_of_it is not self:
+            all_of_it.record(seconds, usable=usable, tokens=tokens, thoughts=thoughts)
 
     def record_cached(self) -> None:
         """Count one question that was answered from disk."""
@@ -87,6 +90,8 @@ class Account:
 
 
 SELDOM = Usage.__optional_keys__
+spending: ContextVar[Account | None] = ContextVar("spending", default=None)
+"""Where it is set, all that is asked in this context is counted there too: a turn that fails has no usage to show."""
 
 
 MEASURED: Mapping[tuple[str, str], float] = {

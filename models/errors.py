@@ -39,7 +39,7 @@ class ModelRefused(ModelError):
 
 
 class PromptRefused(ModelRefused):
-    """This prompt is too long for the model or cannot be encoded; another one may pass."""
+    """This prompt is too long, cannot be encoded, or is refused by a server that takes others like it."""
 
 
 class RequestRejected(ModelRefused):
@@ -60,6 +60,9 @@ class OtherOrigin(RuntimeError):
 
 UNANSWERED = (UnusableAnswer, ModelTimeout, PromptRefused)
 """Errors that leave one question without an answer; after the others, no question will be answered now."""
+REFUSED = (Filtered, PromptRefused, RequestRejected)
+"""Those in which a server does not take what it is asked. Of one question it may be about that one alone; who has many
+to ask counts the first ones."""
 
 
 ADVICE: dict[type[ModelError], str] = {
@@ -78,7 +81,20 @@ PAGE = (
     "often ends in /v1), and that nothing before it asks you to sign in."
 )
 NOTHING = "The server of the model {name!r} gave no answer, and no error: ask again, or look into its log."
-FILTERED = re.compile(r"content[ _-]?(?:filter|management|policy)|moderation|safety (?:system|filter)", re.IGNORECASE)
+OF_WORDS = "dramaturg_of_words"
+"""What is noted with an error where a server took other requests of the same form: it is about what was said."""
+THIS_ONE = (
+    "The server of the model {name!r} refuses this prompt ({seen}), and takes others: say it in other words, or choose "
+    "another model."
+)
+FILTERED = re.compile(
+    r"content[ _-]?(?:filter|management|policy|moderation)|moderation|safety[ _](?:system|filter|check)"
+    r"|content exists risk|inappropriate content|data_?inspection_?failed|considered high risk|prohibited_content"
+    r"|(?:usage|use) (?:policy|policies|guidelines)|guardrail|new_sensitive|(?:不安全|敏感)(?:或敏感)?内容",
+    re.IGNORECASE,
+)
+"""How filters are named: by Azure, OpenAI, Anthropic, OpenRouter, DeepSeek, DashScope, Moonshot, xAI, Google, MiniMax,
+and Zhipu."""
 TOO_LONG = re.compile(
     r"context[ _-]?(?:length|size|window)|maximum context|prompt is too long|too many (?:input )?tokens|n_ctx"
     r"|input (?:is too long|tokens? exceeds?)|exceeds? the (?:maximum|limit)[^.]{0,40}tokens",
@@ -157,14 +173,14 @@ def _meant(error: Exception, name: str, kind: str) -> ModelError:
     meant = next(meant for meant, errors in error_table() if isinstance(error, errors))
     status, response = getattr(error, "status_code", None), getattr(error, "response", None)
     status = status if isinstance(status, int) else None
-    if status in (400, 413, 422) or (isinstance(error, SaidInAnswer) and status == 200):
+    if status in (400, 403, 413, 422) or (isinstance(error, SaidInAnswer) and status == 200):
         words = f"{words_of(error)} {getattr(error, 'code', '')} {inner_code(getattr(error, 'body', None))}"
         if FILTERED.search(words):
             meant = Filtered
         elif TOO_LONG.search(words):
             meant = PromptRefused
         elif status in (400, 422):
-            meant = RequestRejected
+            meant = PromptRefused if is_of_words(error) else RequestRejected
     elif isinstance(error, SaidInAnswer) and status and status < 429:
         meant = ModelRefused
     what = f"{status} {type(error).__name__}" if status else type(error).__name__
@@ -181,8 +197,14 @@ def _meant(error: Exception, name: str, kind: str) -> ModelError:
         return lasting(ModelUnavailable(SPENT.format(**told)), math.inf)
     failing = FAILING if status and (status >= 500 or status == 200) else ADVICE[meant]
     advice = BY_STATUS.get(status or 0, failing) if meant in {ModelRefused, ModelUnavailable} else ADVICE[meant]
+    advice = THIS_ONE if meant is PromptRefused and is_of_words(error) else advice
     until = math.inf if meant is ModelRefused and status in BY_STATUS else wished or 0.0
     return lasting(meant(advice.format(**told)), until)
+
+
+def is_of_words(error: Exception) -> bool:
+    """Whether it is known that a request was refused for what was said in it; clients wrap the errors of others."""
+    return any(getattr(one, OF_WORDS, False) for one in (error, error.__cause__, error.__context__) if one)
 
 
 def inner_code(body: Any) -> str:

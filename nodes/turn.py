@@ -358,9 +358,14 @@ def transcript(messages: Sequence[AnyMessage], role: Role, stranger: str = "user
 
 def speaker(message: AnyMessage, role: Role, stranger: str = "user") -> str:
     """The name of who said it: another role's where two roles answer on one thread."""
-    if message.type == "human":
-        return "user" if message.name is None else shown_name(message.name) or stranger
-    return role.card.name if message.name in {None, "", role.id} else shown_name(str(message.name))
+    return speaker_named(message.type, message.name, role, stranger)
+
+
+def speaker_named(who: str, name: str | None, role: Role, stranger: str) -> str:
+    """The same of the type of a message and the name that came with it."""
+    if who == "human":
+        return "user" if name is None else shown_name(name) or stranger
+    return role.card.name if name in {None, "", role.id} else shown_name(str(name))
 
 
 def shown_name(name: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, get_args
 
 import yaml
@@ -17,8 +17,17 @@ PLAIN = re.compile(r"[\w.+-]+")
 """What needs no quotes as a value."""
 
 
-def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, before: str = "") -> None:
+def require_known(
+    kind: type[BaseModel], given: Mapping[str, Any], of: str, before: str = "", *, but: Set[str] = frozenset()
+) -> None:
     """Refuse a setting that there is not, and name those near it, or all.
+
+    Args:
+        kind: whose settings they are.
+        given: by their names.
+        of: who has them, for messages.
+        before: the names of the parts that lead there.
+        but: settings that are not named, since they cannot be set here.
 
     Raises:
         ValueError: there is no such setting.
@@ -26,11 +35,11 @@ def require_known(kind: type[BaseModel], given: Mapping[str, Any], of: str, befo
     fields = kind.model_fields
     for name, value in given.items():
         if name not in fields:
-            raise ValueError(f"{of} has no setting {before + name!r}{near_or_all(name, sorted(fields))}")
+            raise ValueError(f"{of} has no setting {before + name!r}{near_or_all(name, sorted(fields.keys() - but))}")
         types = (fields[name].annotation, *get_args(fields[name].annotation))
         part = next((one for one in types if isinstance(one, type) and issubclass(one, BaseModel)), None)
         if part and isinstance(value, Mapping):
-            require_known(part, value, of, f"{before}{name}.")
+            require_known(part, value, of, f"{before}{name}.", but=but)
 
 
 def settings_of(given: Sequence[str] | None, by: str = "--set", *, once: bool = False) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from dramaturg.cli.evaluation.datasets import ProfilesOption
-from dramaturg.cli.evaluation.from_dataset import agreed, production_of, rehearsed
+from dramaturg.cli.evaluation.from_dataset import able, agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
-    difference_table,
+    difference_tables,
     estimate_table,
     interview_screens,
     number_tables,
@@ -39,22 +39,23 @@ from dramaturg.cli.output import NUMBERS, note, print_json, require_extra, scree
 from dramaturg.cli.progress import bars, counting
 from dramaturg.cli.stopping import stopping
 from dramaturg.evaluation.comparison.estimates import Estimate, estimated, of_indexes
+from dramaturg.evaluation.comparison.exclusions import leave_out, reported_plan
 from dramaturg.evaluation.comparison.interviews import told_apart
 from dramaturg.evaluation.comparison.merging import merged
-from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_same
+from dramaturg.evaluation.comparison.plan import Plan, Wanted, planned, read_plan, require_made, require_same
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped, Evaluation, EvaluationSettings, evaluate, judges_of, take_over
 from dramaturg.evaluation.datasets.folders import wish_of
 from dramaturg.evaluation.instruments.files import NAMES
+from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
-from dramaturg.evaluation.reports.judges import blind_line, checks
 from dramaturg.evaluation.reports.markdown import left_out_lines
 from dramaturg.evaluation.reports.page import report_files, written_report
 from dramaturg.evaluation.reports.reach import reach_lines
-from dramaturg.evaluation.reports.standings import silent, take_standings
-from dramaturg.evaluation.reports.summary import conclusion
+from dramaturg.evaluation.reports.standings import take_standings
+from dramaturg.evaluation.reports.summary import conclusion, withheld_lines
 from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.models.environment import environment
 from dramaturg.stores.files import make_folder
@@ -84,8 +85,25 @@ MetricsOption = Annotated[
         f"interviews: {', '.join(NAMES)}, or a path. Default: {SIMILARITY}.",
     ),
 ]
+ProtocolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol",
+        metavar="NAME=FILE",
+        help=f"Also judge in a paper's own words, from the text of your copy of it: {', '.join(PROTOCOLS)}.",
+    ),
+]
 BaselineOption = Annotated[
     str, typer.Option("--baseline", help="The method that the others are compared with. Default: the first.")
+]
+PrimaryOption = Annotated[
+    str,
+    typer.Option(
+        "--primary",
+        metavar="METRIC[:JUDGE]",
+        help="The comparison that is tested by itself: a metric, and a judge or mean (of all judges). Default: the "
+        "first metric by the first judge.",
+    ),
 ]
 FromOption = Annotated[
     Path | None, typer.Option("--from", help="Start from the answers of this run, with a different plan.")
@@ -119,6 +137,9 @@ UserOption = Annotated[
     str,
     typer.Option("--user", metavar="NAME", help="A simulated user that talks with the roles: a role's id, or a name."),
 ]
+AnonymousOption = Annotated[
+    bool, typer.Option("--anonymous", help="Replace names of the role and the asker in what judges see.")
+]
 ScriptOption = Annotated[
     Path | None, typer.Option("--script", help="A file with one scripted talk per line, used instead of questions.")
 ]
@@ -128,6 +149,7 @@ def evaluate_command(
     methods: MethodsOption,
     roles: RolesOption = None,
     metrics: MetricsOption = None,
+    protocol: ProtocolOption = None,
     dataset: Annotated[
         str,
         typer.Option(
@@ -146,6 +168,7 @@ def evaluate_command(
     user: UserOption = "",
     script: ScriptOption = None,
     baseline: BaselineOption = "",
+    primary: PrimaryOption = "",
     out: Annotated[
         Path, typer.Option("--out", help="The folder of the run; run the same command again to continue.")
     ] = Path("run"),
@@ -153,6 +176,7 @@ def evaluate_command(
     model: ModelOption = "auto",
     judge: JudgesOption = None,
     most_calls: MostCallsOption = 0,
+    anonymous: AnonymousOption = False,
     with_bounds: BoundsOption = True,
     labels: LabelsOption = "",
     web_search: WebOption = "off",
@@ -166,13 +190,28 @@ def evaluate_command(
     """Compare methods: each one answers the same questions, and judges score the answers."""
     shelf, named = shelf_of(library), names_in("--role", roles) if roles else ()
     wish = wish_of(dataset, named, profiles)
-    measures = names_in("--metrics", metrics or [SIMILARITY])
+    printed = printed_in(protocol or ())
+    asked_for = names_in("--metrics", metrics or [SIMILARITY]) if metrics or not printed else ()
+    measures = tuple(dict.fromkeys((*asked_for, *printed)))
     replies = bool(told_apart(measures)[0])
     production = production_of(wish, shelf, replies=replies) if wish else None
     if not (production or roles):
         raise ValueError("--role needs one or more names: dramaturg roles lists those of the library.")
+    compared = tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods)))
+    settings = EvaluationSettings(
+        library=str(library_path(library)),
+        chat_model=model,
+        prompts=prompts,
+        judges=tuple(judge or ()),
+        printed=printed,
+        most_calls=most_calls,
+        server=server,
+        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+    )
+    if production:
+        production = able(production, compared, settings, shelf)
     wanted = Wanted(
-        methods=tuple(dict.fromkeys(own_named(name) for name in names_in("--methods", methods))),
+        methods=compared,
         roles=production.roles if production else names_in("--role", roles or []),
         seeds=tuple(map(whole, names_in("--seeds", seeds or ["0"]))),
         metrics=measures,
@@ -184,20 +223,14 @@ def evaluate_command(
         bounds=with_bounds,
         labels=labels or (production.labels if production else ""),
         baseline=own_named(baseline) if baseline else "",
-    )
-    settings = EvaluationSettings(
-        library=str(library_path(library)),
-        chat_model=model,
-        prompts=prompts,
-        judges=tuple(judge or ()),
-        most_calls=most_calls,
-        server=server,
-        web_search="off" if web_search == "off" else given_object("--web-search", web_search),
+        anonymous=anonymous,
+        unplayed=tuple(production.unplayed) if production else (),
+        primary=primary,
     )
     judges, folder = list(judges_of(settings)), out.expanduser().absolute()
     source = begin_from.expanduser().absolute() if begin_from else None
     if source:
-        read_plan(source)
+        require_made(read_plan(source))
 
     def evaluation_in(place: Library) -> Evaluation:
         told = settings if place is shelf else settings.model_copy(update={"library": str(place.root)})
@@ -261,6 +294,15 @@ def report(
     inspect: Annotated[
         Path | None, typer.Option("--inspect", help="Write the run as logs of Inspect into this folder, one a method.")
     ] = None,
+    left_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--leave-out",
+            metavar="ROLE/QUESTION",
+            help="Leave a question out, by its id or its words, that every method lacks. Kept in the run's folder.",
+        ),
+    ] = None,
+    because: Annotated[str, typer.Option("--because", help="Why it is left out; the report says it.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run again from its records, without a model. Several runs of one plan get one report."""
@@ -268,6 +310,11 @@ def report(
     if inspect:
         inspected(runs, inspect)
         return
+    if left_out:
+        if len(runs) > 1:
+            raise ValueError("Questions are left out of one run at a time: name one.")
+        folder = runs[0].expanduser().absolute()
+        leave_out(folder, RecordFile(folder).read(), left_out, because)
     if len(runs) == 1:
         show_report(runs[0], as_json=as_json)
         return
@@ -314,7 +361,7 @@ def show_report(folder: Path, *, as_json: bool) -> None:
     """Write the report and show its numbers."""
     folder = folder.expanduser().absolute()
     take_standings(folder, read_plan(folder).judges, environment().cache / SHARED)
-    show_numbers(read_plan(folder), RecordFile(folder).read(), written_report(folder), as_json=as_json)
+    show_numbers(reported_plan(folder), RecordFile(folder).read(), written_report(folder), as_json=as_json)
 
 
 def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_json: bool) -> None:
@@ -322,20 +369,28 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
     found, heard = tables(plan, records), interview_tables(plan)
     if as_json:
         spent = [one._asdict() for one in costs(plan, records)]
-        valid = found.valid and heard.valid
-        print_json({"run": provenance(plan), **as_record(found, spent), "valid": valid, "interviews": plain(heard)})
+        told = {
+            "run": provenance(plan, records),
+            "conclusion": conclusion(plan, found) if plan.metrics else "",
+            **as_record(found, spent),
+            "valid": found.valid and heard.valid,
+            "interviews": plain(heard),
+        }
+        print_json(told)
         return
-    differences = [difference_table(plan, found)] * bool(found.planned)
-    for one in (*number_tables(found, silent(plan, records)), *differences, *interview_screens(plan, heard)):
+    for one in (*number_tables(found), *difference_tables(plan, found), *interview_screens(plan, heard)):
         screen.print(one)
     if plan.metrics:
         screen.print(conclusion(plan, found), soft_wrap=True)
-    for check in (one for one in checks(plan, records) if one.blind):
-        note(blind_line(check).replace("**", ""), "yellow")
+    for line in withheld_lines(found):
+        note(line.replace("**", ""), "yellow")
+    for credit in found.credits:
+        for warning in credit.warnings:
+            note(f"{credit.metric} by {credit.judge}: {warning}.")
     if not heard.valid:
         note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
     if not found.valid:
-        note("This run is invalid; the same command asks for what is missing:", "yellow")
-        for problem in found.problems:
+        note("This run is incomplete; the same command asks for what is missing:", "yellow")
+        for problem in found.missing:
             note(f"  {problem}", "yellow")
     screen.print(f"Wrote {' and '.join(map(str, written))}.", soft_wrap=True)

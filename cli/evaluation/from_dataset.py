@@ -11,11 +11,14 @@ import typer
 from dramaturg.cli.evaluation.datasets import roles_table
 from dramaturg.cli.evaluation.tables import estimate_table
 from dramaturg.cli.output import errors, note
+from dramaturg.evaluation.comparison.contestants import contestants_of
 from dramaturg.evaluation.comparison.estimates import Estimate
+from dramaturg.evaluation.comparison.needs import lacking
 from dramaturg.evaluation.datasets.cast import Cast, Placed, placed, put_into
 from dramaturg.evaluation.datasets.casting import cast_of
 from dramaturg.evaluation.datasets.catalogue import known
 from dramaturg.evaluation.datasets.folders import Wish
+from dramaturg.nodes.run import RunContext
 from dramaturg.stores.library_folder import Library
 
 
@@ -25,6 +28,8 @@ class Production(NamedTuple):
     wish: Wish
     cast: Cast
     found: Sequence[Placed]
+    unplayed: Sequence[str] = ()
+    """Who is left out, and for want of what."""
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -56,6 +61,28 @@ def production_of(wish: Wish, library: Library, *, replies: bool) -> Production:
         asked = f"{cast.title} has no questions for these roles (asked are: {known(wish.name).asked})"
         raise ValueError(f"{asked}: name an inventory among the metrics, or other roles.")
     return Production(wish, cast, placed(cast, roles, library))
+
+
+def able(production: Production, methods: Sequence[str], shared: RunContext, library: Library) -> Production:
+    """Leave out roles that a method of the comparison has no files for; whom the user names stays.
+
+    Else all roles of a dataset would be refused for one of whom every line is held back.
+
+    Raises:
+        ValueError: nobody would be left.
+    """
+    if production.wish.only:
+        return production
+    contestants, gone = contestants_of(methods), dict[str, list[str]]()
+    with rehearsed(production, library) as copy:
+        for one in production.found:
+            if lacks := lacking(contestants, copy.role(one.role), shared):
+                gone.setdefault("; ".join(lacks), []).append(one.role)
+    there = [one for one in production.found if not any(one.role in roles for roles in gone.values())]
+    said = [f"{', '.join(roles)} for want of {lacks}" for lacks, roles in gone.items()]
+    if not there:
+        raise ValueError(f"Nobody of {production.cast.title} can be played by all of these methods: {'; '.join(said)}.")
+    return production._replace(found=there, unplayed=said)
 
 
 @contextmanager

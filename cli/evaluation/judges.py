@@ -31,6 +31,7 @@ from dramaturg.evaluation.judging.holding import PAIR, Material, estimate, hold
 from dramaturg.evaluation.judging.judges import DIGITS, JUDGES
 from dramaturg.evaluation.judging.lines import MOST, SPEAKER, HiddenSpeaker, hidden_speakers, play
 from dramaturg.evaluation.judging.people import Scored, scored
+from dramaturg.evaluation.judging.persona_eval import LICENCE, persona_eval
 from dramaturg.evaluation.judging.standing import ANCHORS, Held, Measured, held
 from dramaturg.evaluation.judging.verdicts import SHARED, is_yes_no, keep_standings, standings_of, verdicts
 from dramaturg.models.environment import environment
@@ -73,6 +74,12 @@ def judges(
             "--scores", metavar="FILE", help="Check the judge with replies that people scored, from a CSV file."
         ),
     ] = None,
+    persona_eval_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--persona-eval", metavar="FILE", help="Check whether the judge knows who is speaking in PersonaEval's CSV."
+        ),
+    ] = None,
     metrics: MetricsOption = None,
     judge: JudgesOption = None,
     model: ModelOption = "auto",
@@ -89,18 +96,22 @@ def judges(
     Answers are kept for all runs: stopped, killed or capped, the same command goes on, and more metrics or lines ask
     only for what is new. Reports name how each judge stands here.
     """
-    every, wanted = not (roles or with_anchors or scores), metrics_in(metrics or USUAL, with_scores=bool(scores))
+    every = not (roles or with_anchors or scores or persona_eval_file)
+    wanted = metrics_in(metrics or USUAL, with_scores=bool(scores))
     if scores and with_anchors:
         raise ValueError("A judge is checked against one of the two at a time: leave out --anchors, or --scores.")
     given = scored(scores, wanted[0]) if scores else Scored([], [], ())
+    speaking = persona_eval(persona_eval_file, limit) if persona_eval_file else []
     known = given.replies[: limit or None] if scores else anchors(limit) if with_anchors or every else []
     material = Material(
         source=scores.name if scores else ANCHORS,
         version=sha256(scores.read_bytes())[:DIGITS] if scores else version(),
         known=known,
         metrics=wanted,
-        lines=lines_of(roles or (EXAMPLES if every else ()), shelf_of(library), limit, every=every),
+        lines=speaking + lines_of(roles or (EXAMPLES if every else ()), shelf_of(library), limit, every=every),
     )
+    if speaking:
+        note(f"{LICENCE}.")
     settings = EvaluationSettings(
         library=str(library_path(library)),
         chat_model=model,
@@ -121,7 +132,8 @@ def judges(
 
 def metrics_in(given: Sequence[str], *, with_scores: bool) -> tuple[str, ...]:
     """The metrics that are meant: one for a file of scores, else those that anchors say something of."""
-    names, known = names_in("--metrics", given), JUDGES if with_scores else WORTH
+    ours = {name: judge for name, judge in JUDGES.items() if not judge.printed}
+    names, known = names_in("--metrics", given), ours if with_scores else WORTH
     for name in names:
         if name not in known:
             what = "judge" if with_scores else "anchor"
@@ -173,7 +185,8 @@ def show(done: list[Held], *, as_json: bool) -> None:
         screen.print("; ".join(calibration(one)), soft_wrap=True)
     for one in (one for one in done if one.agreed is not None):
         among = "" if one.among is None else f"; that of people among each other {one.among:.3f}"
-        screen.print(f"{one.metric}: Krippendorff's alpha of {one.judge} and people {one.agreed:.3f}{among}.")
+        alpha = "" if one.agreed is None else f"{one.agreed.value:.3f}"
+        screen.print(f"{one.metric}: Krippendorff's alpha of {one.judge} and people {alpha}{among}.")
     for line in verdicts(done):
         note(line, "yellow")
 
@@ -189,11 +202,11 @@ def told_table(judge: str, done: list[Held]) -> Table:
             continue
         table.add_row(named(one), *numbers(one.told), bias(one.length), bias(one.place), missing)
         for language, of in one.by_language.items() if len(one.by_language) > 1 else ():
-            table.add_row(f"  {language}", *numbers(of), "", "", "")
+            table.add_row(f"  {language}", *numbers(of.told), bias(of.length), "", "")
     table.caption = (
         "Right: how often the reply that is worth more is scored higher, the better one chosen, the speaker named. n: "
-        "questions, or groups of four lines. Longer: how much higher, as a share of the scale. Place: how often the "
-        "first reply is chosen, or the name at the favourite place. *: a bias."
+        "questions, or groups of four lines. Longer: how much higher the same reply is scored at length. Place: "
+        "how often the first reply is chosen, or the name at the favourite place. *: a bias."
     )
     table.caption_justify = "left"
     return table

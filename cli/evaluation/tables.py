@@ -1,6 +1,6 @@
 """What `dramaturg evaluate` and `report` show: for a person, and for a program."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,9 +12,12 @@ from dramaturg.evaluation.comparison.contestants import rules_of
 from dramaturg.evaluation.comparison.estimates import Estimate
 from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.reports.interviews import InterviewTables, Portrait, agreement_cells
 from dramaturg.evaluation.reports.labels import LabelAgreement
-from dramaturg.evaluation.reports.tables import SCOPES, Row, Tables, bounds, comparison_cells, has_judges, signed
+from dramaturg.evaluation.reports.markdown import difference_cells, difference_name
+from dramaturg.evaluation.reports.tables import WITHHELD, Row, Tables, bounds, signed
+from dramaturg.evaluation.reports.values import SCOPES, has_judges
 
 
 def estimate_table(found: Sequence[Estimate]) -> Table:
@@ -43,37 +46,50 @@ def priced(calls: float, tokens: float, seconds: float) -> Iterator[str]:
     yield from (f"{calls:,.0f}", f"{tokens:,.0f}", f"{seconds / 60:,.1f}")
 
 
-def number_tables(found: Tables, silent: Container[tuple[str, str]]) -> Iterator[Table]:
-    """For each metric and judge a table, marked where it says nothing; questions are told apart where needed."""
+def number_tables(found: Tables) -> Iterator[Table]:
+    """For each metric and judge a table, grey where nothing is concluded; questions are told apart where needed."""
     for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
         rows = list(of)
         scoped = any(one.scope for one in rows)
         heads = (*(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
-        mark = ", which says nothing: not above chance on the anchors" if (metric, judge) in silent else ""
+        mark = f" {WITHHELD}: nothing is concluded from it" if rows[0].withheld else ""
         table = table_of(f"{metric}, by {judge}{mark}", Column("method", overflow="fold"), *heads)
         for one in rows:
-            table.add_row(one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
+            cells = (one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
+            table.add_row(*cells, style="dim" if one.withheld else None)
         yield table
 
 
 def numbers(one: Row) -> Iterator[str]:
     """A number with its interval, its n, and how many are missing."""
     interval = one.interval
-    yield from (signed(interval.mean), bounds(interval), str(interval.n_values)) if interval else ("none", "", "0")
+    mark = WITHHELD if one.withheld else ""
+    told = (f"{signed(interval.mean)}{mark}", bounds(interval), str(interval.n_values)) if interval else ()
+    yield from told or ("none", "", "0")
     yield f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
 
 
-def difference_table(plan: Plan, found: Tables) -> Table:
-    """Each method against the baseline, with corrected tests; the other pairs are in the report."""
-    heads = ("metric", "judge", Column("method", overflow="fold"), "minus it", "95 % interval", "p", "p (Holm)")
+def difference_tables(plan: Plan, found: Tables) -> Iterator[Table]:
+    """Each method against the baseline, with its test, and the primary ones by role; the rest is in the report."""
+    if not found.planned:
+        return
+    heads = ("metric", "judge", Column("method", overflow="fold"), "minus it", "95 % interval", "p", "p (corrected)")
     table = table_of(f"Differences from {plan.compared_with}", *heads)
     for one in found.planned:
-        metric = f"{one.metric}, {SCOPES[one.scope]}" if one.scope else one.metric
-        _, interval, _, p, corrected, _ = comparison_cells(one.interval, one.p, one.corrected, one.test)
-        table.add_row(metric, one.judge, one.first, signed(one.interval.mean), interval, p, corrected)
-    for test in dict.fromkeys(one.test for one in found.planned):
+        metric, scope, judge, _ = difference_name(one)
+        mean, interval, _, p, corrected, *_ = [*difference_cells(one)][4:]
+        style = "dim" if one.withheld else None
+        metric = f"{metric}, {scope}" if one.scope else metric
+        table.add_row(metric, judge, one.first, mean, interval, p, corrected, style=style)
+    for test in dict.fromkeys(one.test for one in found.planned if one.test):
         table.caption = f"{table.caption or ''}{test[:1].upper()}{test[1:]}. "
-    return table
+    yield table
+    for one in found.planned:
+        if one.primary and one.by_role:
+            table = table_of(f"{one.first} − {one.second} by {one.metric}, role by role", "role", "difference")
+            for role, value in one.by_role.items():
+                table.add_row(role, signed(value))
+            yield table
 
 
 def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
@@ -110,30 +126,43 @@ def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
     return table
 
 
-def provenance(plan: Plan) -> dict[str, Any]:
+def provenance(plan: Plan, records: Records) -> dict[str, Any]:
     """What a run's numbers are of: what was asked, of whom, by which rules, and with which models."""
-    of_plan = ("roles", "seeds", "metrics", "model", "dataset", "licence", "dramaturg", "turns", "user")
+    of_plan = ("roles", "seeds", "metrics", "model", "dataset", "licence", "dramaturg", "turns", "user", "anonymous")
     return {
         "methods": {name: {"rules": rules_of(name) or None} for name in plan.methods},
         "compared_with": plan.compared_with,
         **{name: plain(getattr(plan, name)) for name in of_plan},
+        "versions": [*plan.versions(records)],
         "judges": [*plan.judges] if has_judges(plan) else [],
         "embedding_models": dict(plan.embedders),
         "inventories": [one.metric for one in plan.inventories],
         "questions": {role: len(of) for role, of in plan.questions.items()},
         "left_out": plain(plan.left_out),
         "begun_from": plan.taken_from or None,
+        "primary": ":".join(plan.primary_metric) if plan.metrics else None,
+        "excluded": plain(plan.excluded),
     }
 
 
 def as_record(found: Tables, spent: list[dict[str, Any]]) -> dict[str, Any]:
-    """The same for a program."""
+    """The same for a program; where nothing is concluded, `withheld` says why, and there is no p."""
     return {
         "rows": plain(found.rows),
         "differences": plain(found.differences),
         "units": found.units,
         "valid": found.valid,
         "problems": list(found.problems),
+        "judges": [
+            {
+                "metric": one.metric,
+                "judge": one.judge,
+                "stands": one.stands,
+                "why_not": one.why,
+                "checks": plain(one.checks),
+            }
+            for one in found.credits
+        ],
         "not_asked": [{"metric": metric, "scope": scope} for metric, scope in found.unasked],
         "costs": spent,
     }

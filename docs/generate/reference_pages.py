@@ -39,7 +39,7 @@ REMEDIES: Mapping[str, str] = {
     "UnusableAnswer": "ask again, or take a larger model; `--evidence` shows what was missing",
     "Filtered": "say it in other words, or take another model",
     "OtherOrigin": "set `OPENAI_BASE_URL` to the address that the server sends to, if you trust it",
-    "PromptRefused": "a shorter message, a smaller `longest` or `grounds_tokens`, or a model with a larger window",
+    "PromptRefused": "a shorter message or other words, a smaller `longest` or `grounds_tokens`, or another model",
     "WeightsError": "`dramaturg models pull`; `dramaturg models check` names the file",
     "RoleError": "`dramaturg roles` lists the roles; `dramaturg new` begins one",
     "RoleFileError": "go to the file and the line that it names",

@@ -1,7 +1,7 @@
 """Writes the tables of docs/concepts/statistics.md: how often intervals hold the true value, and how often tests err.
 
 Roles that answer questions are drawn at random, with true values that are known, and are given to the very functions
-that a report's intervals and tests come from. The seed is fixed. It takes a few minutes.
+that a report's intervals and tests come from. The seed is fixed. It takes some minutes.
 
 Run: python docs/generate/statistics_page.py [--runs 10000]
 """
@@ -9,10 +9,11 @@ Run: python docs/generate/statistics_page.py [--runs 10000]
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,7 +21,8 @@ from scipy.special import expit, stdtrit
 from scipy.stats import binomtest
 
 from dramaturg.evaluation.metrics.intervals import effective_interval
-from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, LEVEL, flipped_p, student_p
+from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, LEVEL, flipped_p, holm, student_p
+from dramaturg.evaluation.reports.differences import corrections
 
 PAGE = Path(__file__).parents[1] / "concepts" / "statistics.md"
 BEGIN, END = "<!-- simulation: begin -->", "<!-- simulation: end -->"
@@ -38,7 +40,22 @@ GAIN = 1.0
 """By how much one method is better, on the logit scale, where two differ."""
 COVERS, ERRS = 0.93, 0.06
 """What every cell has to hold: an interval covers no less, a test errs no more often."""
+FEW = (3, 4, 6, 8, 12, 16, 20)
+"""The numbers of roles of tables about whole reports."""
+METHODS, MEASURES = 2, 6
+"""What a report compares with the baseline: two methods, by three metrics and two judges."""
+FAMILIES, FAMILY = {16: 200, 20: 200}, 1000
+"""How many reports are drawn by the number of roles, or of other numbers: many flips take their time."""
+WORSE, ONE_OF = 0.24, 8
+"""How much worse a method is on one role of so many, by cosine; on the others it is a little better, so that it is
+neither in the mean."""
 AT_ONCE = 500
+KINDS, GONE = ("normal", "skewed", "one of eight"), (0.0, 0.1, 0.3)
+NAMES = {
+    "before": "all together by Holm's rule",
+    "primary": "the primary comparison by itself",
+    "others": "the others by step-down max-T",
+}
 Array = Any
 Cell = Callable[[np.random.Generator, int, int], float]
 """What a cell of a table measures, by random numbers, the number of roles, and that of runs."""
@@ -53,6 +70,8 @@ class Shown(NamedTuple):
     fewest: int = 0
     """The smallest number of roles that it is about."""
     most: int = 1000
+    heads: tuple[str, str] = ("spread of roles", "mean")
+    roles: tuple[int, ...] = ROLES
 
 
 def centre(mean: float, spread: float) -> float:
@@ -169,6 +188,100 @@ def mcnemar_errs(mean: float, spread: float, dice: np.random.Generator, roles: i
     return found / runs
 
 
+def cosine_gaps(kind: str, gone: float, dice: np.random.Generator, roles: int, runs: int) -> Array:
+    """Differences of two methods by cosine, by role, that are 0 in the mean over all roles there could be.
+
+    Args:
+        kind: how roles differ: normal, skewed (the negative of an exponential), or one of eight much worse.
+        gone: which share of the questions is missing, whatever the answer.
+        dice: random numbers.
+        roles: how many.
+        runs: how many evaluations.
+    """
+    shape = (runs, roles)
+    if kind == "one of eight":
+        apart = WORSE / ONE_OF - WORSE * (dice.random(shape) < 1 / ONE_OF) + 0.03 * dice.standard_normal(shape)
+    else:
+        apart = 0.05 * (dice.standard_normal(shape) if kind == "normal" else 1 - dice.exponential(size=shape))
+    left = np.maximum(dice.binomial(sizes(roles), 1 - gone, shape), 1)
+    return apart + 0.07 * dice.standard_normal(shape) / np.sqrt(left)
+
+
+def cosine_covered(kind: str, gone: float, dice: np.random.Generator, roles: int, runs: int) -> float:
+    """Coverage of the interval of such a difference."""
+    return covered(cosine_gaps(kind, gone, dice, roles, runs), -2.0, 2.0, 0.0, None)
+
+
+def cosine_errs(kind: str, gone: float, dice: np.random.Generator, roles: int, runs: int) -> float:
+    """How often the test of a report finds such a difference, though there is none."""
+    apart = cosine_gaps(kind, gone, dice, roles, min(runs, 2 * FAMILY))
+    return float(np.mean([p <= LEVEL for part in np.array_split(apart, 1 + runs // 20) for p in tested(part)]))
+
+
+def tested(apart: Array) -> Array:
+    """The p of differences by role, by the test that so many roles have in a report."""
+    return student_p(apart) if apart.shape[-1] < FEWEST_FLIPPED else flipped_p(apart, SEED)
+
+
+@cache
+@patch("gc.collect", lambda *_: 0)  # statsmodels looks for garbage after each correction, for 60 ms
+def families(kind: str, gain: float, roles: int, runs: int) -> Mapping[str, tuple[float, float]]:
+    """Whole reports: how often anything is found of the method without a gain, and how many of what the other gains.
+
+    Each role differs by method, and among the measures of a method that agree by 0.7; the methods share a baseline. The
+    gain is in standard deviations over roles. Before: Holm's correction over all comparisons. After: the primary
+    comparison by itself, and all others by step-down max-T.
+    """
+    dice, number = np.random.default_rng([SEED, int(10 * gain), roles]), min(runs, FAMILIES.get(roles, FAMILY))
+    drawn: Callable[[tuple[int, ...]], Array] = (
+        dice.standard_normal if kind == "normal" else lambda shape: 1 - dice.exponential(size=shape)  # type: ignore[assignment]
+    )
+    false, power = (dict.fromkeys(("before", "primary", "others"), 0.0) for _ in range(2))
+    for _ in range(number):
+        method, common = drawn((METHODS, 1, roles)), drawn((1, 1, roles))
+        apart = ((method + common) * 0.7**0.5 + 0.3**0.5 * drawn((METHODS, MEASURES, roles)) * 2**0.5) / 2**0.5
+        apart[0] += gain
+        flat = apart.reshape(-1, roles)
+        p = {f"{at}": float(one) for at, one in enumerate(tested(flat))}
+        before = np.array([one.significant for one in holm(p).values()]).reshape(METHODS, MEASURES)
+        first, rest = ([{f"{at}": [(one, 0.0)] for at, one in enumerate(of)} for of in part.reshape(-1, roles)]
+                       for part in (apart[:, :1], apart[:, 1:]))  # fmt: skip
+        after = [np.array([one.significant for one in corrections(of)]).reshape(METHODS, -1) for of in (first, rest)]
+        for name, seen in zip(false, (before, *after), strict=True):
+            false[name] += bool(seen[1:].any() if gain else seen.any()) / number
+            power[name] += float(seen[0].mean()) / number
+    return {name: (false[name], power[name]) for name in false}
+
+
+def family(name: str, kind: str, gain: float, at: int, dice: np.random.Generator, roles: int, runs: int) -> float:
+    """One number of such reports; they are drawn once for all rows."""
+    return families(kind, gain, roles, runs)[name][at]
+
+
+def lacking(share: float, *, bounded: bool, dice: np.random.Generator, roles: int, runs: int) -> float:
+    """How often a difference counts as found where the first of two equal methods lacks judgements of what it loses.
+
+    The methods answer 50 questions of a role, half of them right, and differ in one of ten.
+    """
+    asked = 50
+    right = dice.random((runs, roles, asked)) < 0.5
+    other = right ^ (dice.random(right.shape) < 0.1)
+    gone = ~right & other & (dice.random(right.shape) < share / 0.05)
+    seen = np.where(gone, 0.0, right * 1.0 - other).sum(axis=2) / (~gone).sum(axis=2)
+    found = np.concatenate([tested(part) <= LEVEL for part in np.array_split(seen, 1 + runs // 20)])
+    if bounded:
+        ahead = np.sign(seen.mean(axis=1))[:, None, None]
+        worst = np.where(gone, np.where(ahead > 0, 0.0, 1.0) - other, right * 1.0 - other).mean(axis=2)
+        same = np.sign(worst.mean(axis=1)) == ahead[:, 0, 0]
+        found &= same & np.concatenate([tested(part) <= LEVEL for part in np.array_split(worst, 1 + runs // 20)])
+    return float(found.mean())
+
+
+def lacked(share: float, bounded: bool, dice: np.random.Generator, roles: int, runs: int) -> float:
+    """The same by place."""
+    return lacking(share, bounded=bounded, dice=dice, roles=roles, runs=min(runs, 2 * FAMILY))
+
+
 def parts(runs: int) -> Iterator[int]:
     """How many runs are drawn at once."""
     yield from [AT_ONCE] * (runs // AT_ONCE)
@@ -226,6 +339,53 @@ TABLES: Mapping[str, Shown] = {
         lambda _: True,
         {f"{FAR:g} | {mean:g}": partial(score_covered, mean, FAR) for mean in MEANS},
     ),
+    "cosines": Shown(
+        "Coverage of the interval of a difference of cosines, where there is none",
+        lambda _: True,
+        {f"{kind} | {gone:.0%}": partial(cosine_covered, kind, gone) for kind in KINDS for gone in GONE},
+        heads=("roles differ", "missing"),
+        roles=FEW,
+    ),
+    "tests of cosines": Shown(
+        "How often a difference of cosines is found where there is none",
+        lambda _: True,
+        {f"{kind} | {gone:.0%}": partial(cosine_errs, kind, gone) for kind in KINDS for gone in GONE},
+        heads=("roles differ", "missing"),
+        roles=FEW,
+    ),
+    "families": Shown(
+        "How often a report of 12 comparisons (2 methods, 3 metrics, 2 judges) finds anything where nothing differs",
+        lambda _: True,
+        {f"{kind} | {NAMES[name]}": partial(family, name, kind, 0.0, 0) for kind in KINDS[:2] for name in NAMES},
+        heads=("roles differ", "corrected"),
+        roles=FEW,
+    ),
+    "power": Shown(
+        "How many of the differences of a method are found that gains this many standard deviations over roles by all "
+        "metrics and judges",
+        lambda _: True,
+        {
+            f"{kind}, {gain:g} | {NAMES[name]}": partial(family, name, kind, gain, 1)
+            for kind, gains in ((KINDS[0], (1.5, 3.0)), (KINDS[1], (1.5,)))
+            for gain in gains
+            for name in NAMES
+        },
+        heads=("roles differ, gain", "corrected"),
+        roles=FEW,
+    ),
+    "lacking": Shown(
+        "How often a difference counts as found where the first of two equal methods lacks judgements of what it loses",
+        lambda _: True,
+        {
+            f"{share:.0%} | {'also in the worst case' if bounded else 'by what is there'}": partial(
+                lacked, share, bounded
+            )
+            for share in (0.01, 0.02)
+            for bounded in (False, True)
+        },
+        heads=("missing of it", "found"),
+        roles=FEW,
+    ),
 }
 
 
@@ -236,7 +396,7 @@ def simulated(name: str, runs: int = RUNS) -> dict[str, dict[int, float]]:
     return {
         row: {
             roles: cell(np.random.default_rng([SEED, at, number, roles]), roles, runs)
-            for roles in ROLES
+            for roles in table.roles
             if table.fewest <= roles <= table.most
         }
         for number, (row, cell) in enumerate(table.rows.items())
@@ -249,7 +409,7 @@ def written(name: str, found: Mapping[str, Mapping[int, float]]) -> str:
     columns: Sequence[int] = [*next(iter(found.values()))]
     lines = [
         f"**{table.title}**\n",
-        f"| spread of roles | mean | {' | '.join(f'{roles} roles' for roles in columns)} |",
+        f"| {' | '.join(table.heads)} | {' | '.join(f'{roles} roles' for roles in columns)} |",
         f"| --- | --- |{' --- |' * len(columns)}",
         *(f"| {row} | {' | '.join(f'{one:.3f}' for one in of.values())} |" for row, of in found.items()),
     ]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from dramaturg.evaluation.comparison.external import PACKAGES
+from dramaturg.evaluation.comparison.making import Making, making_of
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
@@ -62,10 +63,10 @@ class Contestant(NamedTuple):
         own = {"role": role, "model_seed": seed, "turn_deadline": UNHURRIED}
         return self.kind(**{**common, **own, **rules, **asking, **web, **self.settings})
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """The settings that tell it from others of its name; that a method goes by its paper needs no saying."""
-        return {name: value for name, value in self.settings.items() if (name, value) != ("rules", "paper")}
+    def making(self, shared: RunContext, languages: Iterable[str]) -> Making:
+        """Say what makes its replies, for roles that speak these languages; on a server, only by which settings."""
+        made = making_of(self.method, self.context(RunContext(), "any", seed=0), SHARED, languages)
+        return made.model_copy(update={"code": "", "prompts": {}}) if server_of(shared) else made
 
     @property
     def searches(self) -> bool:
@@ -126,7 +127,7 @@ def contestant(name: str) -> Contestant:
     if method not in METHODS and ":" not in method:
         raise ValueError(f"There is no method {base!r}{near_or_all(base, NAMES)}")
     kind = context_type(method)
-    require_known(kind, given, base)
+    require_known(kind, given, base, but=SHARED)
     if shared := sorted(set(leaves(given)) & SHARED):
         raise ValueError(f"{full} cannot set {shared[0]}: all methods of a comparison share it.")
     as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
@@ -185,6 +186,8 @@ class ToAsk(NamedTuple):
     key: str
     thread: str = ""
     """Of a turn of a talk: the key of the first turn."""
+    made: str = ""
+    """A digest of what makes the method's replies."""
 
 
 def bound_reply(name: str, question: DatasetQuestion, language: str) -> str:
@@ -198,22 +201,24 @@ def to_ask_of(
     roles: Iterable[tuple[Role, Sequence[DatasetQuestion]]],
     seeds: Sequence[int],
     shared: RunContext,
+    makings: Mapping[str, Making],
 ) -> Iterator[ToAsk]:
     """Yield all questions of an evaluation: role by role, and all methods on one question one after the other.
 
     Floor and ceiling say the same for every seed: they are asked once, and only where they have something to say.
     """
     for role, questions in roles:
-        knowledge = fingerprint(role.root)
+        knowledge, languages = fingerprint(role.root), languages_of(shared, role)
+        made = {name: one.digest(languages) for name, one in makings.items()}
         for seed in seeds:
             threads: dict[tuple[str, str], str] = {}
             for question in questions:
                 for one in contestants:
                     if one.name not in BOUNDS:
-                        key = key_of(one, role, knowledge, seed, question, shared)
+                        key = key_of(one, made[one.name], role, knowledge, seed, question, shared)
                         talk = question.talk.id if question.talk else ""
                         thread = threads.setdefault((one.name, talk), key) if talk else ""
-                        yield ToAsk(one, role, seed, question, key, thread)
+                        yield ToAsk(one, role, seed, question, key, thread, made[one.name])
                     elif seed == seeds[0] and (text := bound_reply(one.name, question, language_in(shared, role))):
                         # It rests on no model, and on nothing that the role knows.
                         key = digest([one.name, role.id, question.id, question.text, text])
@@ -225,12 +230,23 @@ def language_in(shared: RunContext, role: Role) -> str:
     return role.card.language if shared.language == "auto" else shared.language
 
 
+def languages_of(shared: RunContext, role: Role) -> tuple[str, ...]:
+    """The languages of the prompts that a role may be asked by: the one it speaks, and its own, of its documents."""
+    return tuple(dict.fromkeys((language_in(shared, role), role.card.language)))
+
+
 def key_of(
-    contestant: Contestant, role: Role, knowledge: str, seed: int, question: DatasetQuestion, shared: RunContext
+    contestant: Contestant,
+    made: str,
+    role: Role,
+    knowledge: str,
+    seed: int,
+    question: DatasetQuestion,
+    shared: RunContext,
 ) -> str:
     """Digest what a reply depends on."""
     asked = question.told("id", "text", "user_role", "context", "turns")
-    told: Any = [contestant.name, contestant.described, role.id, knowledge, seed, asked]
+    told: Any = [contestant.name, made, role.id, knowledge, seed, asked]
     told += [*models_of(shared), shared.language]
     tool: Any = getattr(shared, WEB, "off")
     if contestant.searches and tool != "off":

@@ -8,7 +8,7 @@ from dramaturg.evaluation.comparison.contestants import contestant
 from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, Left, held
 from dramaturg.evaluation.comparison.records import Records, Reply
-from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, unmeasured
+from dramaturg.evaluation.comparison.run import Evaluation, unanswered, unheld, wanted_measures
 from dramaturg.evaluation.interviews.state import InterviewOutput
 from dramaturg.evaluation.judging.measures import is_measured, may_apply
 from dramaturg.evaluation.judging.scales import UNJUDGED
@@ -92,23 +92,27 @@ def of_replies(evaluation: Evaluation, known: Records) -> Iterator[Estimate]:
     if not plan.metrics:
         return
     turns, speaker = evaluation.settings.concurrency or AT_ONCE, evaluation.settings.chat_model
+    wanted = {one.key: one for one in evaluation.asked}
     unasked = unanswered(evaluation.asked, known).values()
-    left = [one.contestant.name for one in unasked]
+    left, all_of = [one.contestant.name for one in unasked], [one.contestant.name for one in wanted.values()]
     for name in plan.methods:
         had = replies_of(name, known)
         basis = f"{len(had)} replies of this run" if had else BY_METHOD
         each = (
             side_by_side(mean_of(had), turns) if had else side_by_side(guess(name), min(turns, slots(speaker) or turns))
         )
-        yield priced(f"replies of {name}", left.count(name), len(had), each, basis)
-    for name in dict.fromkeys(one.contestant.name for one in evaluation.asked):
+        yield priced(f"replies of {name}", left.count(name), all_of.count(name) - left.count(name), each, basis)
+    for name in dict.fromkeys(all_of):
         if name not in plan.methods:  # the floor and the ceiling
-            yield priced(f"replies of {name}", left.count(name), len(replies_of(name, known)), NOTHING, NO_MODEL)
+            done = all_of.count(name) - left.count(name)
+            yield priced(f"replies of {name}", left.count(name), done, NOTHING, NO_MODEL)
     if lines := [one for one in unasked if one.question.talk and one.question.talk.kind == "user"]:
         yield priced("lines of the simulated user", len(lines), 0, ONE_LINE, GUESSED)
-    waiting = [one.metric for one in unmeasured(evaluation, known).values() if may_apply(one.metric, one.question)]
+    tasks = {one.key: one for one in wanted_measures(evaluation, known) if may_apply(one.metric, one.question)}
+    over = {key for key in tasks if key in known.judged and not known.judged[key].error}
+    waiting = [one.metric for key, one in tasks.items() if key not in over]
     for metric in plan.metrics:
-        done = sum(one.metric == metric and one.value is not None for one in known.judged.values())
+        done = sum(tasks[key].metric == metric for key in over)
         later = sum(is_measured(metric, one.contestant.name) and may_apply(metric, one.question) for one in unasked)
         if metric in UNJUDGED:
             yield priced(metric, waiting.count(metric) + later, done, NOTHING, NO_MODEL)

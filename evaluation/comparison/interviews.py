@@ -1,7 +1,7 @@
 """Interviews in an evaluation: one for each inventory, method, role and seed, kept in the folder of the run."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,10 +15,12 @@ from dramaturg.evaluation.comparison.contestants import (
     digest,
     fingerprint,
     language_in,
+    languages_of,
     models_of,
     server_of,
 )
 from dramaturg.evaluation.comparison.external import PACKAGES
+from dramaturg.evaluation.comparison.making import Making, interviewing, prompts_of
 from dramaturg.evaluation.instruments.files import NAMES, instrument
 from dramaturg.evaluation.instruments.instrument import Instrument
 from dramaturg.evaluation.interviews.run import asked_by, read_interview, so_far
@@ -104,6 +106,7 @@ def interviews_of(
     seeds: Sequence[int],
     shared: RunContext,
     judge: str,
+    makings: Mapping[str, Making],
 ) -> tuple[tuple[Inventory, ...], tuple[Interview, ...]]:
     """Return the inventories, and the interviews by them: role by role, and all methods one after the other.
 
@@ -114,6 +117,7 @@ def interviews_of(
         seeds: one interview each.
         shared: with which models.
         judge: the name of the model that rates the answers.
+        makings: what makes the replies of each.
     """
     away = [one.name for one in contestants if one.method in PACKAGES]
     if names and away:
@@ -124,15 +128,17 @@ def interviews_of(
     inventories: dict[str, Inventory] = {}
     found: list[Interview] = []
     for role in roles if names else ():
-        knowledge = fingerprint(role.root)
+        knowledge, languages = fingerprint(role.root), languages_of(shared, role)
+        made = {name: one.digest(languages) for name, one in makings.items()}
         for name in names:
             language: Any = language_in(shared, role)
+            judging = prompts_of(interviewing(), [language])
             asked = instrument(name, language)
             inventories.setdefault(name, described(name, asked))
             title, items = re.sub(r"\W+", "-", asked.name).strip("-"), asked.model_dump(mode="json")
             for seed, one in product(seeds, contestants):
                 by = (*models_of(shared), judge, shared.language)
-                key = digest([one.name, one.described, role.id, knowledge, seed, items, *by])
+                key = digest([one.name, made[one.name], judging, role.id, knowledge, seed, items, *by])
                 file = f"{title}-{file_name(one.name)}-{role.id}-{seed}-{key[:12]}.json"
                 found.append(
                     Interview(key=key, inventory=name, contestant=one.name, role=role.id, seed=seed, file=file)

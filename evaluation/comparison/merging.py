@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from dramaturg.evaluation.comparison.making import differences
 from dramaturg.evaluation.comparison.plan import Plan, in_words, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 
-SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories")
+SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories", "anonymous")
 """What runs must share; roles, seeds and questions may be a part of the plan in each."""
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ def merged(folders: Sequence[Path], out: Path) -> tuple[Plan, Records]:
             "entries": tuple({one.key: one for plan in plans for one in plan.entries}.values()),
             "embedders": together([one.embedders for one in plans]),
             "left_out": together([one.left_out for one in plans]),
+            "unplayed": tuple(dict.fromkeys(said for one in plans for said in one.unplayed)),
             "repeated": together([one.repeated for one in plans]),
             "taken_from": ", ".join(sorted({one.taken_from for one in plans} - {""})),
         }
@@ -56,6 +58,8 @@ def require_one_plan(first: Plan, plan: Plan) -> None:
     if differ := [one for one in SAME if getattr(plan, one) != getattr(first, one)]:
         said = f"{in_words(first, differ[0])} in {named}, {in_words(plan, differ[0])} in {name}"
         raise ValueError(f"These are no runs of one plan, their {differ[0]} differ: {said}.")
+    if differ := list(differences(first.made, plan.made)):
+        raise ValueError(f"These are no runs of one plan: in {name}, {'; '.join(differ)}.")
     if plan.compared_with != first.compared_with:
         raise ValueError(f"These are no runs of one plan: {name} compares with {plan.compared_with}.")
     if other := [role for role, of in plan.questions.items() if first.questions.get(role, of) != of]:

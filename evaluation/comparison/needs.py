@@ -23,15 +23,18 @@ OF_INDEX = {
 
 def require_all(methods: Sequence[Contestant], roles: Sequence[Role], shared: RunContext) -> None:
     """Refuse methods that a role has no files for; a ValueError names each role, method and what is missing."""
-    gone: dict[tuple[str, str], list[str]] = {}
-    for role in roles:
-        for method in methods:
-            for need in needs_of(method, role, shared):
-                if not has(role, need):
-                    gone.setdefault((role.id, need), []).append(method.name)
-    if gone:
-        lines = (f"{role} lacks {need} (for {', '.join(names)})" for (role, need), names in gone.items())
-        raise ValueError(f"{'; '.join(lines)}: write it, or leave the role or the method out.")
+    if gone := [f"{role.id} lacks {one}" for role in roles for one in lacking(methods, role, shared)]:
+        raise ValueError(f"{'; '.join(gone)}: write it, or leave the role or the method out.")
+
+
+def lacking(methods: Sequence[Contestant], role: Role, shared: RunContext) -> list[str]:
+    """Say what a role has no files for: each need once, with the methods that have it."""
+    gone: dict[str, list[str]] = {}
+    for method in methods:
+        for need in needs_of(method, role, shared):
+            if not has(role, need):
+                gone.setdefault(need, []).append(method.name)
+    return [f"{need} (for {', '.join(names)})" for need, names in gone.items()]
 
 
 def needs_of(method: Contestant, role: Role, shared: RunContext) -> Iterator[str]:

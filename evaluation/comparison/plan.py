@@ -16,6 +16,7 @@ from dramaturg.evaluation.comparison.contestants import (
     contestant,
     contestants_of,
     language_in,
+    languages_of,
     server_of,
     speaking_model,
     to_ask_of,
@@ -23,13 +24,16 @@ from dramaturg.evaluation.comparison.contestants import (
 from dramaturg.evaluation.comparison.interviews import FOLDER as INTERVIEWS
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
+from dramaturg.evaluation.comparison.making import Making, differences
 from dramaturg.evaluation.comparison.needs import require_all
 from dramaturg.evaluation.comparison.records import FILE as RECORDS
-from dramaturg.evaluation.comparison.talks import FEWEST, scripted_talks, talks_in, talks_of
+from dramaturg.evaluation.comparison.records import Records
+from dramaturg.evaluation.comparison.talks import FEWEST, scenes_opened, scripted_talks, talks_in, talks_of
 from dramaturg.evaluation.datasets.casting import asked_of
-from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion
+from dramaturg.evaluation.datasets.dataset import AIM, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
-from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
+from dramaturg.evaluation.judging.printed import require_printed
+from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.run import RunContext
@@ -39,6 +43,8 @@ from dramaturg.stores.role import Role
 
 FILE = "plan.json"
 OWN = "questions.jsonl"
+OF_ALL = "mean"
+"""What stands in a primary comparison for the mean of all judges."""
 OWN_ONES, NONE = "the roles' own questions", "no dataset"
 
 
@@ -56,6 +62,15 @@ class Entry(_Frozen):
     question: str
 
 
+class Excluded(_Frozen):
+    """A question that a report leaves out, as no method has it."""
+
+    role: str
+    question: str
+    text: str
+    why: str
+
+
 class Plan(_Frozen):
     """The plan of a run: everything that is to be asked and measured, so that a report needs no model."""
 
@@ -69,6 +84,7 @@ class Plan(_Frozen):
     dataset: str
     licence: str
     dramaturg: str
+    """The version by which it was made; that of a reply stands in its record."""
     questions: Mapping[str, tuple[DatasetQuestion, ...]]
     """Of each role."""
     entries: tuple[Entry, ...]
@@ -80,18 +96,29 @@ class Plan(_Frozen):
     """What is right, by inventory and role, so that a report needs no file of it."""
     baseline: str = ""
     """The method that each other one is compared with; plans of earlier versions have none: the first."""
+    primary: str = ""
+    """The comparison that is tested by itself: a metric, and with a colon a judge, or `mean` for that of all judges.
+    Plans of earlier versions have none: the first metric by the first judge."""
     embedders: Mapping[str, str] = {}
     """Which embedding model measures each role, where likeness is measured; plans of earlier versions do not say."""
     left_out: Mapping[str, Mapping[str, int]] = {}
     """How many questions of each role a limit left out, by their kind."""
     repeated: Mapping[str, int] = {}
     """How many questions of each role came again, and are asked once."""
+    unplayed: tuple[str, ...] = ()
+    """Which roles of a dataset a method has no files for, and for want of what; they are not asked."""
     turns: int = 0
     """How many turns each talk has; 0: there are none, or they are those of a script."""
     user: str = ""
     """Whom a model plays that speaks with the roles, and which model that is; empty: nobody."""
+    anonymous: bool = False
+    """Whether judges of replies are not shown the names of the role and of who asks; those of interviews never are."""
+    made: Mapping[str, Making] = {}
+    """What makes the replies of each method; plans of earlier versions do not say."""
     taken_from: str = ""
     """The run whose answers were taken over when this one began."""
+    excluded: tuple[Excluded, ...] = ()
+    """What a report leaves out; the plan that is kept has none."""
     _folder: Path | None = PrivateAttr(default=None)
 
     @property
@@ -106,9 +133,23 @@ class Plan(_Frozen):
         """The method that each other one is compared with."""
         return self.baseline or self.methods[0]
 
+    @property
+    def primary_metric(self) -> tuple[str, str]:
+        """The metric of the primary comparison, and whose numbers it is of: a judge's, or those of all in the mean."""
+        metric, _, judge = self.primary.partition(":")
+        return metric or next(iter(self.metrics), ""), judge or next(iter(self.judges), "")
+
     def question(self, entry: Entry) -> DatasetQuestion:
         """The question of a reply."""
         return self._by_id[entry.role, entry.question]
+
+    def versions(self, records: Records) -> tuple[str, ...]:
+        """The versions by which the replies and judgements of this plan were had; those taken over have their own."""
+        keys = {one.key for one in self.entries}
+        replies = [one for key, one in records.replies.items() if key in keys]
+        judged = [one for one in records.judged.values() if one.reply in keys and one.model in self.judges]
+        found = {one.dramaturg or self.dramaturg for one in (*replies, *judged)}
+        return tuple(sorted(found)) or (self.dramaturg,)
 
     @cached_property
     def talks(self) -> int:
@@ -159,6 +200,12 @@ class Wanted(_Frozen):
     """The path of what is right of the roles by the inventories."""
     baseline: str = ""
     """The method that each other one is compared with; empty: the first."""
+    anonymous: bool = False
+    """Whether judges of replies are shown no names."""
+    unplayed: tuple[str, ...] = ()
+    """The roles of a dataset that are left out, and why."""
+    primary: str = ""
+    """The comparison that is tested by itself, as the plan has it; empty: the first metric by the first judge."""
 
 
 def planned(
@@ -173,19 +220,24 @@ def planned(
     """
     metrics, inventories = told_apart(wanted.metrics)
     require_talks(wanted, metrics, server_of(shared))
+    require_printed(metrics, getattr(shared, "printed", {}))
     # What a simulated user says hangs on the reply, so that floor and ceiling would have other talks.
     bounded = wanted.bounds and metrics and not wanted.user
     methods, bounds = contestants_of(wanted.methods), BOUNDS if bounded else {}
     names, baseline = tuple(one.name for one in methods), contestant(wanted.baseline or wanted.methods[0]).name
     if wanted.dataset and not metrics:
         raise ValueError("An inventory brings its own questions: leave the dataset out, or name a metric of replies.")
+    require_primary(wanted.primary, metrics, judges)
     dataset = asked_of(wanted.dataset) if wanted.dataset else None
     if baseline not in names:
         raise ValueError(f"--baseline {baseline} is none of the methods: {', '.join(names)}.")
     asks = bool(metrics) and not wanted.script
     there = {role.id: questions_of(role, dataset) for role in roles} if asks else {}
     once = {role: distinct(of) for role, of in there.items()}
-    chosen = [(role, spread(once[role.id], wanted.limit)) for role in roles] if asks else []
+    begin = {role: scenes_opened(of) if wanted.turns else of for role, of in once.items()}
+    chosen = [(role, spread(begin[role.id], wanted.limit)) for role in roles] if asks else []
+    if not (wanted.turns and wanted.user) and any(AIM in one.labels for of in once.values() for one in of):
+        raise ValueError(f"{wanted.dataset} has situations for a simulated user: add --turns 4 --user Guest.")
     if wanted.script:
         questions = [(role, scripted_talks(Path(wanted.script), role, wanted.limit)) for role in roles]
     elif wanted.turns:
@@ -195,8 +247,10 @@ def planned(
         ]
     else:
         questions = chosen
-    asked = list(to_ask_of([*methods, *bounds.values()], questions, wanted.seeds, shared))
-    found, interviews = interviews_of(inventories, methods, roles, wanted.seeds, shared, judges[0])
+    languages = sorted({language for role in roles for language in languages_of(shared, role)})
+    made = {one.name: one.making(shared, languages) for one in methods}
+    asked = list(to_ask_of([*methods, *bounds.values()], questions, wanted.seeds, shared, made))
+    found, interviews = interviews_of(inventories, methods, roles, wanted.seeds, shared, judges[0], made)
     require_all(methods, roles, shared)
     labels = labels_of(read_dataset(wanted.labels, "incharacter"), roles, found) if wanted.labels else {}
     source = dataset.name if dataset else OWN_ONES if metrics else NONE
@@ -222,15 +276,34 @@ def planned(
         interviews=interviews,
         labels=labels,
         baseline=baseline,
+        primary=wanted.primary,
         embedders={role.id: embedder_name(shared.embedding_model, role.card.language) for role in roles}
         if SIMILARITY in metrics
         else {},
-        left_out={role.id: gone for role, of in chosen if (gone := kinds(once[role.id]) - kinds(of))},
+        left_out={role.id: gone for role, of in chosen if (gone := kinds(begin[role.id]) - kinds(of))},
         repeated={role: again for role, of in there.items() if (again := len(of) - len(once[role]))},
+        anonymous=wanted.anonymous,
+        unplayed=wanted.unplayed,
+        made=made,
         turns=wanted.turns,
         user=f"{wanted.user} by {name_of(shared.chat_model)}" if wanted.user else "",
     )
     return plan, asked
+
+
+def require_primary(primary: str, metrics: Sequence[str], judges: Sequence[str]) -> None:
+    """Refuse a primary comparison that the plan does not have.
+
+    Raises:
+        ValueError: there is no such metric or judge in it.
+    """
+    metric, _, judge = primary.partition(":")
+    if metric and metric not in metrics:
+        raise ValueError(f"--primary {metric} is none of the metrics: {', '.join(metrics) or 'there are none'}.")
+    if judge and metric in UNJUDGED:
+        raise ValueError(f"--primary {primary}: {metric} has no judge, name it alone.")
+    if judge and judge not in (*judges, OF_ALL):
+        raise ValueError(f"--primary {primary}: {judge} is none of the judges: {', '.join(judges)}, or {OF_ALL}.")
 
 
 def require_talks(wanted: Wanted, metrics: Sequence[str], server: str) -> None:
@@ -312,6 +385,7 @@ def require_same(folder: Path, plan: Plan) -> Plan | None:
     if not (folder / FILE).is_file() or not any((folder / name).exists() for name in (RECORDS, INTERVIEWS)):
         return None
     there = read_plan(folder)
+    require_made(there)
     if changed := list(changes(there, plan)):
         raise ValueError(
             f"{folder.name} holds another plan: {'; '.join(changed)}. A plan stays as it is once something was asked: "
@@ -320,17 +394,24 @@ def require_same(folder: Path, plan: Plan) -> Plan | None:
     return there
 
 
+def require_made(plan: Plan) -> None:
+    """Refuse to go on from a run that does not say what made its replies, as those of earlier versions do not."""
+    if not plan.made:
+        raise ValueError(
+            f"{plan.folder.name} is of an earlier version, which did not write down by which prompts, settings and "
+            "code it was answered: dramaturg report shows it, and a run that goes on begins anew in another --out."
+        )
+
+
 def changes(before: Plan, now: Plan) -> Iterator[str]:
     """What has changed between two plans, in words; what an earlier version did not write has not."""
-    compared = [
-        name
-        for name in Plan.model_fields
-        if name in before.model_fields_set and name not in ("dramaturg", "taken_from")
-    ]
+    compared = [name for name in Plan.model_fields if name in before.model_fields_set and name != "taken_from"]
     differ = [name for name in compared if getattr(before, name) != getattr(now, name)]
     named = [name for name in differ if name not in ("questions", "entries", "interviews", "left_out", "repeated")]
     for name in named:
-        if name == "labels":
+        if name == "made":
+            yield from differences(before.made, now.made)
+        elif name == "labels":
             yield "the labels have changed"
         else:
             yield f"{name}: {in_words(before, name)} before, {in_words(now, name)} now"

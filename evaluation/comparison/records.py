@@ -23,8 +23,12 @@ class _Record(BaseModel):
     """A digest of all that the record depends on."""
     error: str = ""
     """Why there is no answer; empty: there is one."""
+    refused: bool = False
+    """Whether there is none because the server did not take the question: a filter kept it back, or it was too long."""
     model: str = ""
     """Who answered."""
+    dramaturg: str = ""
+    """The version that asked; records of earlier ones do not say."""
 
 
 class Reply(_Record):
@@ -37,6 +41,8 @@ class Reply(_Record):
     question: str
     """Its id."""
     asked: str
+    made: str = ""
+    """A digest of what made it: the method's code, prompts and settings."""
     text: str
     evidence: dict[str, Any] = {}
     calls: int = 0
@@ -45,6 +51,11 @@ class Reply(_Record):
     user_calls: int = 0
     """What the simulated user asked to say its line; no part of what the method has cost."""
     user_tokens: int = 0
+
+    @property
+    def about(self) -> str:
+        """What was asked, by whichever method and however often."""
+        return f"{self.role} {self.question}"
 
     @property
     def all_calls(self) -> int:
@@ -69,6 +80,11 @@ class Judged(_Record):
     """The version of the judge's prompt."""
     calls: int = 0
     tokens: int = 0
+
+    @property
+    def about(self) -> str:
+        """What was judged."""
+        return self.reply
 
     @property
     def all_calls(self) -> int:

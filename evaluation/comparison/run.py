@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -12,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.evaluation.comparison.contestants import ToAsk, contestant, language_in
 from dramaturg.evaluation.comparison.interviews import FOLDER, Left, context_of, left_of
-from dramaturg.evaluation.comparison.plan import Plan, keep_plan, read_plan
+from dramaturg.evaluation.comparison.plan import Plan, keep_plan, read_plan, require_made
 from dramaturg.evaluation.comparison.records import FILE, Indexed, Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.comparison.speakers import MethodSpeakers
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
@@ -21,6 +22,7 @@ from dramaturg.evaluation.judging.measures import ToJudge, exchange, has_row, is
 from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder
+from dramaturg.models.errors import ModelRefused
 from dramaturg.models.servers.pace import unhurried
 from dramaturg.nodes.asking import Announce, Answers, after, answer_all
 from dramaturg.nodes.open_settings import Closed
@@ -32,6 +34,9 @@ Phase = Literal["Preparing", "Replies", "Measures", "Interviews"]
 Show = Callable[[Phase, int], Announce]
 """Called with a phase and its number of steps when it begins; returns the callback for the steps that are done."""
 Model = Name | SkipJsonSchema[InstanceOf[BaseChatModel]]
+FIRST_REFUSALS = 5
+"""Questions that a model may refuse before it has answered any: where a filter takes out one in ten of them, five in a
+row are one run in 100,000; a request that the server does not take at all is refused each time."""
 T = TypeVar("T")
 
 
@@ -44,6 +49,9 @@ class EvaluationSettings(RunContext):
 
     judges: Closed[tuple[Model, ...]] = Field(
         default=(), max_length=5, description="The chat models that judge; none: the one that speaks."
+    )
+    printed: Closed[Mapping[str, str]] = Field(
+        default={}, description="Prompts of judges in their papers' words, by metric."
     )
     most_calls: Closed[int] = Field(
         default=0, ge=0, description="Calls after which nothing more is asked; 0: no bound."
@@ -92,9 +100,9 @@ def take_over(source: Path, folder: Path) -> None:
     """Let a run begin with what another one had answered: its records and interviews, as far as the plan wants them.
 
     Raises:
-        ValueError: this run has begun already, or the other is none.
+        ValueError: the other is none, or does not say what made its replies.
     """
-    read_plan(source)
+    require_made(read_plan(source))
     if (folder / FILE).exists():
         return  # it has begun, and goes on with what it took over then
     make_folder(folder, within=folder.parent)
@@ -215,15 +223,27 @@ def unheld(evaluation: Evaluation) -> dict[str, Left]:
 
 
 class Desk:
-    """Where answers come in: a few are asked for at a time, each is counted and written down."""
+    """Where answers come in: a few are asked for at a time, each is counted, and on the disk before its place is free.
+
+    A kill costs what is under way then, and nothing that was answered before. What has no answer is recorded with the
+    reason, and asked for again by the same command, after all that was never asked for.
+    """
 
     def __init__(self, file: RecordFile, known: Records, settings: EvaluationSettings) -> None:
         self.file = file
         self.known = known
+        self.version = version("dramaturg")
         self.most_calls = settings.most_calls
         self.calls = 0
         self.under_way = 0
         self.turns = asyncio.Semaphore(settings.concurrency or AT_ONCE)
+        self._unwritten: list[Reply | Judged] = []
+        self._writing = asyncio.Lock()
+        there: list[Reply | Judged] = [*known.replies.values(), *known.judged.values()]
+        self._answered = {one.model for one in there if not one.error}
+        """The models that have answered something."""
+        self._refused: dict[str, set[str]] = {}
+        """What the others have refused so far."""
 
     async def take(
         self,
@@ -232,31 +252,68 @@ class Desk:
         announce: Announce,
         turns: asyncio.Semaphore,
     ) -> None:
-        """Ask for everything that is waiting, as many at a time as there are turns."""
-        had: dict[str, Reply | Judged] = {}
+        """Ask for everything that is waiting, as many at a time as there are turns.
+
+        Raises:
+            Capped: the calls are spent before all is answered.
+            ModelRefused: a model refuses the first questions one after the other.
+        """
+        taken = 0
 
         async def answer(key: str) -> Answers:
+            nonlocal taken
             unhurried.set(True)  # whoever talks with a role goes ahead
             async with turns:
                 if self.spent():
                     return {}  # what is under way is answered still: it is paid for
                 self.under_way += 1
                 try:
-                    record = had[key] = await ask(waiting[key])
+                    record = await ask(waiting[key])
                 finally:
                     self.under_way -= 1
                 self.calls += record.all_calls
-            return {key: None}
+                self._unwritten.append(record.model_copy(update={"dramaturg": self.version}))
+                await self.write()
+                taken += 1
+                self.heed(record)
+            return {}
 
-        async def keep(answers: Answers) -> None:
-            records = [had[key] for key in answers]
-            await asyncio.to_thread(self.file.add, records)
-            for one in records:
-                self.known.take(one)
+        async def keep(_: Answers) -> None:
+            """What came when the others were stopped."""
 
-        await answer_all({key: key for key in waiting}, answer, keep=keep, announce=announce)
-        if len(had) < len(waiting):
+        known = {**self.known.replies, **self.known.judged}
+        in_order = sorted(waiting, key=known.__contains__)  # what was asked for in vain comes last
+        try:
+            await answer_all({key: key for key in in_order}, answer, keep=keep, announce=announce)
+        finally:
+            await self.write()
+        if taken < len(waiting):
             raise self.capped()
+
+    async def write(self) -> None:
+        """Write down what has come; those that come meanwhile wait, and are written together."""
+        async with self._writing:
+            if records := self._unwritten:
+                self._unwritten = []
+                try:
+                    await asyncio.to_thread(self.file.add, records)
+                except BaseException:
+                    self._unwritten = records + self._unwritten
+                    raise
+                for one in records:
+                    self.known.take(one)
+
+    def heed(self, record: Reply | Judged) -> None:
+        """Stop where a model that has answered nothing yet refuses one question after the other."""
+        if not record.error:
+            self._answered.add(record.model)
+        elif record.refused and record.model not in self._answered:
+            refused = self._refused.setdefault(record.model, set())
+            refused.add(record.about)
+            if len(refused) >= FIRST_REFUSALS:
+                first = f"The model {record.model!r} has refused the first {len(refused)} questions and answered none"
+                then = "so nothing more is asked; the same command begins with other questions"
+                raise ModelRefused(f"{first}, {then}. The last time: {record.error}")
 
     async def prepared(self, now: Indexed | None) -> None:
         """Write down what an index has cost; one that was there before costs nothing more."""
@@ -357,8 +414,9 @@ def wanted_measures(evaluation: Evaluation, known: Records) -> Iterator[ToJudge]
             if reply and not reply.error and is_measured(metric, one.contestant.name) and has_row(metric, one.question):
                 # Likeness is the embedding model's to measure, recall nobody's, all else the judges'.
                 by = {SIMILARITY: evaluation.plan.embedders.get(one.role.id, ""), RECALL: NOBODY}.get(metric)
+                language, hide = language_in(settings, one.role), evaluation.plan.anonymous
                 for name in judges_of(settings) if by is None else [by]:
-                    yield to_judge(reply, one.question, one.role, metric, language_in(settings, one.role), name)
+                    yield to_judge(reply, one.question, one.role, metric, language, name, anonymous=hide)
 
 
 def judges_of(settings: EvaluationSettings) -> dict[str, Model]:
@@ -372,6 +430,5 @@ async def measure(task: ToJudge, settings: EvaluationSettings) -> Judged:
     if task.metric not in UNJUDGED:
         judging = settings.model_copy(update={"chat_model": judges_of(settings)[task.by]})
         judge = await chat_in(judging, task.language)
-    return await measured(
-        task, judge, await asyncio.to_thread(embedder, settings.embedding_model, task.role.card.language)
-    )
+    likeness = await asyncio.to_thread(embedder, settings.embedding_model, task.role.card.language)
+    return await measured(task, judge, likeness, settings.printed.get(task.metric, ""))

@@ -24,9 +24,9 @@ from dramaturg.evaluation.comparison.records import Indexed, Reply
 from dramaturg.evaluation.comparison.threads import TalkThreads, messages_of, said_in, scened
 from dramaturg.evaluation.comparison.users import NOTHING, UserLine, user_line
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
-from dramaturg.models.chat import Account
+from dramaturg.models.chat import Account, spending
 from dramaturg.models.environment import environment
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.run import RunContext
 from dramaturg.stores.files import read_if_there, write_bytes
@@ -109,7 +109,7 @@ class MethodSpeakers:
     async def reply(self, asked: ToAsk) -> Reply:
         """Have a question answered in a conversation of its own; what does not come is missing, and says why."""
         began = time.perf_counter()
-        user = NOTHING
+        user, spent = NOTHING, Account()
         about: dict[str, Any] = {
             "key": asked.key,
             "contestant": asked.contestant.name,
@@ -117,6 +117,7 @@ class MethodSpeakers:
             "seed": asked.seed,
             "question": asked.question.id,
             "asked": asked.question.text,
+            "made": asked.made,
             "model": "" if asked.contestant.method in BOUNDS else speaking_model(self.shared),
         }
         try:
@@ -125,9 +126,13 @@ class MethodSpeakers:
                 asked = asked._replace(question=asked.question.model_copy(update={"text": user.text}))
                 about |= {"asked": user.text, "user_calls": user.calls, "user_tokens": user.tokens}
                 began = time.perf_counter()
+            spending.set(spent)
             said = await self.say(asked)
-        except UNANSWERED as error:
-            return Reply(**about, text="", error=str(error), seconds=round(time.perf_counter() - began, 3))
+        except (*UNANSWERED, *REFUSED) as error:
+            about |= {"error": str(error), "refused": isinstance(error, REFUSED), **asked_in_all([spent.usage()])}
+            return Reply(**about, text="", seconds=round(time.perf_counter() - began, 3))
+        finally:
+            spending.set(None)
         return Reply(
             **about,
             text=said.text,

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from yaml import safe_load
 
 from dramaturg.evaluation.comparison.contestants import digest
-from dramaturg.evaluation.datasets.dataset import DatasetQuestion, TalkTurn
+from dramaturg.evaluation.datasets.dataset import AIM, DatasetQuestion, TalkTurn
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Text, read_content
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.stores.errors import RoleFileError
@@ -133,6 +133,15 @@ def talks_of(
         yield from numbered(talk, said, opening.user_role or user, **scene)
 
 
+def scenes_opened(questions: Iterable[DatasetQuestion]) -> list[DatasetQuestion]:
+    """The questions that a talk can begin with: of those from one scene the first alone, the others go on with it."""
+    found: dict[object, DatasetQuestion] = {}
+    for one in questions:
+        first = (one.turns[0].speaker, one.turns[0].text) if one.turns else (one.user_role, one.text)
+        found.setdefault((one.context, first) if one.context else one.id, one)
+    return [*found.values()]
+
+
 def reference_of(opening: DatasetQuestion, questions: Sequence[DatasetQuestion]) -> str:
     """The scene as its author wrote it: of the questions that come from the same conversation the longest one."""
 
@@ -149,10 +158,11 @@ def reference_of(opening: DatasetQuestion, questions: Sequence[DatasetQuestion])
 def planned_talk(
     role: Role, talk: str, questions: Sequence[DatasetQuestion], turns: int, language: str, *, simulated: bool
 ) -> list[Said]:
-    """What the user says in a talk: recalls in their places, and questions in the others."""
+    """What the user says in a talk: recalls in their places, but in no scene, and questions in the others."""
     lines, chance = lines_in(language), Random(digest([role.id, talk]))  # noqa: S311  # the same in each plan
     first = 1 if simulated else BLOCKS[questions[0].scope]
-    told = dict(zip(placed_facts(turns, first), facts_in(lines, chance), strict=False))
+    placed = [] if questions[0].context or AIM in questions[0].labels else placed_facts(turns, first)
+    told = dict(zip(placed, facts_in(lines, chance), strict=False))
     planted = {at: fact.tells for (at, _), fact in told.items()}
     recalls = {asked: (fact, asked - at) for (at, asked), fact in told.items()}
     others = simulated_turns(questions[0]) if simulated else asked_in_turn(questions, lines)
@@ -232,7 +242,10 @@ def asked_in_turn(questions: Sequence[DatasetQuestion], lines: Lines) -> Iterato
 
 
 def simulated_turns(opening: DatasetQuestion) -> Iterator[Said]:
-    """The opening, and then what a model will say."""
+    """The opening, and then what a model will say; where the opening is what the user is after, a model begins."""
+    if AIM in opening.labels:
+        while True:
+            yield Said("", "user", opening)
     yield Said(opening.text, "question", opening)
     while True:
         yield Said("", "user")

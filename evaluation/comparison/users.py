@@ -4,6 +4,7 @@ import asyncio
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import ToAsk, language_in
+from dramaturg.evaluation.datasets.dataset import AIM
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.questions import write
 from dramaturg.nodes.asking import asked_in_all
@@ -40,9 +41,10 @@ async def user_line(asked: ToAsk, shared: RunContext) -> UserLine:
     chat: ChatModel = await chat_in(shared.model_copy(update={"model_seed": asked.seed}), language)
     card = await asyncio.to_thread(lambda: find_card(question.user_role, library_of(shared).root))
     said = "\n".join(f"{one.speaker}: {' '.join(one.text.split())}" for one in question.turns)
-    prompt = load("say_as_user", language)
+    aim = question.labels.get(AIM, "")
+    prompt = load("say_in_situation" if aim else "say_as_user", language)
     messages = prompt.messages(
-        data={"profile": card.profile if card else "", "dialogue": said},
+        data={"profile": card.profile if card else "", "dialogue": said, AIM: aim},
         user=card.name if card else question.user_role,
         role=asked.role.card.name,
     )

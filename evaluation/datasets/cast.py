@@ -67,20 +67,24 @@ class Cast(NamedTuple):
         return sum(normal_name(question.role) in names for question in self.dataset.questions)
 
     def chosen(self, names: Iterable[str]) -> list[str]:
-        """Return the ids of roles that are named by id, name or alias; of all where nobody is named.
+        """Return the ids of roles that are named by id, name or alias, all of a name; of all where nobody is named.
 
         Raises:
             ValueError: the dataset has nobody of a name.
         """
-        by_name = {normal_name(alias): role for role, one in self.members.items() for alias in one.aliases}
-        by_name |= {normal_name(known): role for role, one in self.members.items() for known in (role, one.name)}
-        wanted = list(names)
+        by_name, by_alias = dict[str, list[str]](), dict[str, list[str]]()
+        for role, one in self.members.items():
+            for known in {normal_name(role), normal_name(one.name)}:
+                by_name.setdefault(known, []).append(role)
+            for alias in {*map(normal_name, one.aliases)}:
+                by_alias.setdefault(alias, []).append(role)
+        by_name, wanted = by_alias | by_name, list(names)
         for name in wanted:
             if normal_name(name) not in by_name:
                 there = [one.name for one in self.members.values()]
                 first = f"; it has {', '.join(there[:20])}{', …' * (len(there) > 20)}."
                 raise ValueError(f"{self.title} has nobody of the name {name!r}{did_you_mean(name, there, first)}")
-        return [*dict.fromkeys(by_name[normal_name(name)] for name in wanted)] or [*self.members]
+        return [*dict.fromkeys(role for name in wanted for role in by_name[normal_name(name)])] or [*self.members]
 
     def files(self, role: str) -> dict[str, bytes]:
         """Return the files of a role, by their paths in its folder."""

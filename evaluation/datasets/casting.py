@@ -1,19 +1,20 @@
 """How each dataset becomes roles: who is in it, what they know of it, and which questions that leaves to ask."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dramaturg.evaluation.datasets import charactereval
-from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, file_stem, free_id
-from dramaturg.evaluation.datasets.catalogue import known
-from dramaturg.evaluation.datasets.coser import NARRATOR, Book, Plot, heard, is_coser
+from dramaturg.evaluation.datasets.books import cast_coser, cast_coser_test
+from dramaturg.evaluation.datasets.cast import Cast, Member, Scene, free_id
+from dramaturg.evaluation.datasets.catalogue import PROFILES_APART, known
 from dramaturg.evaluation.datasets.dataset import Dataset, DatasetQuestion, DatasetTurn
-from dramaturg.evaluation.datasets.files import Source, Tally, documents, text_of
-from dramaturg.evaluation.datasets.folders import Wish, files_below, folder_with, gathered, missing, wish_of
+from dramaturg.evaluation.datasets.files import Source, documents, read_whole, text_of
+from dramaturg.evaluation.datasets.folders import Wish, files_below, folder_with, gathered, missing, sources_in, wish_of
 from dramaturg.evaluation.datasets.novels import cast_novels, questions_of
-from dramaturg.evaluation.datasets.plain import is_rolebench, read_rolebench
+from dramaturg.evaluation.datasets.plain import DESCRIPTIONS, Descriptions, is_rolebench, read_rolebench
 from dramaturg.evaluation.datasets.reading import read_dataset
+from dramaturg.evaluation.datasets.timechara import read_timechara
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.names import normal_name
@@ -22,6 +23,10 @@ HELD_BACK = 5
 """Of scenes without a split of their own, every fifth is asked about and not known."""
 TELLING = 12
 """Letters of a line by which two dialogues are of one scene: shorter ones are said anywhere."""
+
+
+PERSONALITY = "_personality"
+"""The end of the names of TimeChara's texts."""
 
 
 def asked_of(text: str) -> Dataset:
@@ -119,55 +124,6 @@ def cast_character_llm(wish: Wish) -> Cast:
     return gathered(wish, members, found, None)
 
 
-def cast_coser(wish: Wish) -> Cast:
-    """Profiles become personas, conversations of the plots to learn from dialogues, what was lived through memories."""
-    found = books_in(wish.folder)
-    if not found:
-        raise missing(wish)
-    members, notes = dict[str, Member](), list[str]()
-    questions, ask = list[DatasetQuestion](), set[str]()
-    for source in found:
-        book, title = source.content.first.read_as(Book), file_stem(source.name)
-        tenth = max(1, len(book.plots) // 10)
-        until = len(book.plots) - tenth if book.split_plot_index is None else book.split_plot_index
-        notes.append(f"{len(book.plots) - until} of {len(book.plots)} plots of {source.name} are held back")
-        several = f"{title} " if len(found) > 1 else ""  # people of two books may have one name
-        roles = dict[str, str]()
-        for name, one in book.character_datasets.items():
-            roles[name] = free_id(wish.name, several + name, {*members, *roles.values()})
-            if one.profile.strip():
-                members[roles[name]] = in_book(book, title, until, name)
-        for question in read_dataset(source.path, "coser").questions:
-            told = {"id": several + question.id, "role": roles[question.role] if several else question.role}
-            questions.append(question.model_copy(update=told))
-            if int(question.id.partition(".")[0]) >= until:
-                ask.add(told["id"])
-    whole = Dataset(name=wish.called, form="coser", questions=tuple(questions), licence=known(wish.name).licence)
-    return gathered(wish, members, whole, ask, notes)
-
-
-def in_book(book: Book, title: str, until: int, name: str) -> Member:
-    """Somebody as the plots of a book before one have them."""
-    lived = [
-        {"text": person.experience.strip(), **({"when": plot.chapter} if plot.chapter else {})}
-        for plot in book.plots[:until]
-        for person in plot.key_characters
-        if person.name == name and person.experience.strip()
-    ]
-    profile = f"# {name}\n\n{book.character_datasets[name].profile.strip()}"
-    scenes = [*known_scenes(title, book.plots[:until], name)]
-    return Member(name=name, documents={"profile": profile}, scenes=scenes, memories=lived)
-
-
-def known_scenes(book: str, plots: Sequence[Plot], name: str) -> Iterator[Scene]:
-    """The conversations of plots in which somebody speaks, without thoughts, which nobody hears, and the narrator."""
-    for number, plot in enumerate(plots):
-        for index, conversation in enumerate(plot.conversation):
-            lines = tuple(one for one in heard(conversation.dialogues, Tally()) if one.speaker != NARRATOR)
-            if any(one.speaker == name for one in lines):
-                yield Scene(f"{book}-{number}-{index}", lines, plot.chapter or "")
-
-
 def cast_rolebench(wish: Wish) -> Cast:
     """Pairs to learn from become memories; `role_specific/test` is asked. Profiles come from elsewhere, if at all."""
     parts: dict[str, list[Source]] = {}
@@ -188,23 +144,76 @@ def cast_rolebench(wish: Wish) -> Cast:
         for one in read_rolebench(source).questions:
             if one.answer and (one.role, one.text) not in questions:
                 learned.setdefault(one.role, []).append({"question": one.text, "answer": one.answer})
-    apart = apart_of(wish)
-    members = dict[str, Member]()
-    for name in dict.fromkeys(role for role, _ in questions):
-        memories = learned.get(name, [])
-        told = language_of(" ".join(text for role, text in questions if role == name))
-        own = apart.get(normal_name(name)) or Member(name)
-        members[free_id(wish.name, name, members)] = own._replace(
-            name=name,
-            aliases=(own.name, *own.aliases),
-            language=told,
-            memories=[*own.memories, *memories],
-        )
+    members = named_members(wish, dict.fromkeys(role for role, _ in questions), descriptions_in(wish.folder))
+    for role, own in members.items():
+        memories = [*own.memories, *learned.get(own.name, [])]
+        language = language_of(" ".join(text for name, text in questions if name == own.name))
+        members[role] = own._replace(language=language, memories=memories)
     asked, licence = tuple(questions.values()), known(wish.name).licence
     whole = Dataset(name=wish.called, form="rolebench", questions=asked, licence=licence)
+    return gathered(wish, members, whole, None, bare_note(wish, members))
+
+
+def descriptions_in(folder: Path) -> dict[str, str]:
+    """Who each role of RoleBench is, where the folder has it."""
+    files = [one for one in files_below(folder, (".json",)) if one.name == DESCRIPTIONS]
+    return {name: text for one in files for name, text in read_whole(one, Descriptions).root.items()}
+
+
+def named_members(wish: Wish, names: Iterable[str], told: Mapping[str, str]) -> dict[str, Member]:
+    """Whoever is asked something, with what the dataset tells of them, or else with a profile from elsewhere."""
+    apart, members = apart_of(wish), dict[str, Member]()
+    here = {normal_name(name): text.strip() for name, text in told.items()}
+    for name in names:
+        own = apart.get(normal_name(name)) or Member(name)
+        if text := here.get(normal_name(name)):
+            own = own._replace(documents={"profile": f"# {name}\n\n{text}"})
+        aliases = tuple(one for one in (own.name, *own.aliases) if one != name)
+        members[free_id(wish.name, name, members)] = own._replace(name=name, aliases=aliases)
+    return members
+
+
+def cast_timechara(wish: Wish) -> Cast:
+    """Each character is a role, with its personality where that lies in the folder; all questions are asked."""
+    questions = dict[tuple[str, str, str], DatasetQuestion]()  # those for validation are among those of the test
+    for source in sources_in(wish):
+        for one in read_timechara(source).questions:
+            named_after = one.model_copy(update={"id": f"{source.name} {one.id}"})
+            questions.setdefault((one.role, one.context, one.text), named_after)
+    texts = [one for one in files_below(wish.folder, (".txt",)) if one.stem.endswith(PERSONALITY)]
+    told = {one.stem.removesuffix(PERSONALITY).replace("_", " "): text_of(one) for one in texts}
+    members = named_members(wish, dict.fromkeys(one.role for one in questions.values()), told)
+    asked, licence = tuple(questions.values()), known(wish.name).licence
+    whole = Dataset(name=wish.called, form="timechara", questions=asked, licence=licence)
+    return gathered(wish, members, whole, None, bare_note(wish, members))
+
+
+def cast_persona_gym(wish: Wish) -> Cast:
+    """A persona is a role, and what its file is called is all that it knows; all questions are asked."""
+    found = read_dataset(folder_with(wish).path, "persona_gym")
+    members = dict[str, Member]()
+    for persona in found.characters:
+        role = free_id(wish.name, persona, members)
+        members[role] = Member(persona, language="en", documents={"profile": f"# Persona\n\n{persona}.\n"})
+    return gathered(wish, members, found, None)
+
+
+def cast_ping_pong(wish: Wish) -> Cast:
+    """Each character is a role with what its prompt says; all situations are played."""
+    files = [one for one in files_below(wish.folder, (".json",)) if one.stem.startswith("settings")]
+    if not files:
+        raise missing(wish)
+    found, members = read_dataset(files[-1], "ping_pong"), dict[str, Member]()  # of two versions the later one
+    for name, one in found.characters.items():
+        told = Member(name, language=one.language, documents={"profile": one.persona})
+        members[free_id(wish.name, name, members)] = told
+    return gathered(wish, members, found, None)
+
+
+def bare_note(wish: Wish, members: Mapping[str, Member]) -> list[str]:
+    """That roles have no persona, if some have none."""
     bare = sum(not one.documents for one in members.values())
-    note = f"{bare} of {len(members)} roles have no persona: {known(wish.name).needs}"
-    return gathered(wish, members, whole, None, [note] * bool(bare))
+    return [f"{bare} of {len(members)} roles have no persona: {PROFILES_APART}"] * bool(bare)
 
 
 def cast_characterrag(wish: Wish) -> Cast:
@@ -256,16 +265,15 @@ def apart_of(wish: Wish) -> dict[str, Member]:
     return {normal_name(name): one for one in members for name in (*one.aliases, one.name)}
 
 
-def books_in(folder: Path) -> list[Source]:
-    """The books of CoSER in a folder and below it; one that is damaged is an error."""
-    return [source for source in map(Source, files_below(folder, (".json",))) if is_coser(source)]
-
-
 CASTS: Mapping[str, Callable[[Wish], Cast]] = {
     "charactereval": cast_charactereval,
     "rolebench": cast_rolebench,
     "character_llm": cast_character_llm,
     "coser": cast_coser,
+    "coser_test": cast_coser_test,
+    "timechara": cast_timechara,
+    "persona_gym": cast_persona_gym,
+    "ping_pong": cast_ping_pong,
     "characterrag": cast_characterrag,
     "incharacter": cast_incharacter,
     "novel": cast_novels,

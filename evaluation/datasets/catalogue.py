@@ -7,7 +7,16 @@ version, or not what it says it is.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dramaturg.evaluation.datasets import character_llm, charactereval, coser, incharacter, plain
+from dramaturg.evaluation.datasets import (
+    character_llm,
+    charactereval,
+    coser,
+    incharacter,
+    persona_gym,
+    ping_pong,
+    plain,
+    timechara,
+)
 from dramaturg.stores.errors import near_or_all
 
 
@@ -44,10 +53,10 @@ DATASETS: Mapping[str, Known] = {
             name="rolebench",
             title="RoleBench (Wang et al. 2023)",
             has="100 roles in English and Chinese: questions with answers by GPT, to learn from and to be tested by; "
-            "no profiles",
+            "the release on the hub has a description of each, the repository none",
             licence=plain.ROLEBENCH_LICENCE,
             asked="role_specific/test; the pairs of role_specific/train are memories, and `general` is left alone",
-            where="github.com/rolellm/RoleBench",
+            where="ZenMoore/RoleBench on Hugging Face, or github.com/rolellm/RoleBench",
             needs=PROFILES_APART,
         ),
         Known(
@@ -65,6 +74,40 @@ DATASETS: Mapping[str, Known] = {
             licence=coser.LICENCE,
             asked="lines of the plots from `split_plot_index` on (else of the last tenth); the others are known",
             where="github.com/Neph0s/CoSER, data/final",
+        ),
+        Known(
+            name="coser_test",
+            title="CoSER Test (Wang et al. 2025)",
+            has="200 conversations of 101 books, of which half are of books that its models have not seen: scenes, "
+            "profiles, thoughts and lines, which are the answers",
+            licence=coser.TEST_LICENCE,
+            asked="all lines that answer somebody; with --turns a talk for each role of a conversation",
+            where="github.com/Neph0s/CoSER, data/test",
+        ),
+        Known(
+            name="timechara",
+            title="TimeChara (Ahn et al. 2024)",
+            has="14 characters of four series of novels, each at several points of its story: 10,895 questions, 600 of "
+            "them for validation, with what the character can know then; their personalities lie in the repository",
+            licence=timechara.LICENCE,
+            asked="all",
+            where="ahnpersie/timechara on Hugging Face; the personalities: github.com/ahnjaewoo/timechara",
+        ),
+        Known(
+            name="persona_gym",
+            title="PersonaGym (Samuel et al. 2025)",
+            has="200 personas of a sentence each, with ten questions for each of five tasks; no answers",
+            licence=persona_gym.LICENCE,
+            asked="all",
+            where="github.com/vsamuel2003/PersonaGym, questions/benchmark-v1",
+        ),
+        Known(
+            name="ping_pong",
+            title="PingPong (Gusev 2024)",
+            has="8 characters in English, and 8 situations that a simulated user brings about with each; no answers",
+            licence=ping_pong.LICENCE,
+            asked="all, in talks: --turns 4 --user Guest",
+            where="github.com/IlyaGusev/ping_pong_bench, settings_v2.json",
         ),
         Known(
             name="characterrag",

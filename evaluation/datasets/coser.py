@@ -1,15 +1,18 @@
-"""CoSER's form: a book's plots with conversations, and who speaks in them."""
+"""CoSER's forms: a book's plots with conversations and who speaks in them, and the conversations of its test."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from dramaturg.evaluation.datasets.dataset import Character, Dataset, DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Source, Tally, Text
+from dramaturg.stores.names import normal_name
 
 LOOKS = "a book, an object with `plots` and `character_datasets`, one file of them at a time"
+TEST_LOOKS = "test_set.json, a list of conversations with `book`, `plot`, `character_profiles` and `dialogues`"
 LICENCE = "CoSER names no licence in its repository; profiles, plots and conversations were written by a model"
+TEST_LICENCE = f"{LICENCE}; the lines are of novels, most of which are under copyright: for private tests"
 NARRATOR = "Environment"
 """The speaker of what happens around a conversation; it is never asked."""
 OPENS = "a line with which a conversation begins"
@@ -26,10 +29,11 @@ class BookLine(FileEntry):
 
 
 class Motivated(FileEntry):
-    """Somebody in a conversation, and what moves them."""
+    """Somebody in a conversation, and what moves them: books say `motivation`, the 200 of the test `thought`."""
 
     name: str
     motivation: Text = ""
+    thought: Text = ""
 
 
 class CoserConversation(FileEntry):
@@ -46,6 +50,7 @@ class PlotCharacter(FileEntry):
 
     name: str
     experience: Text = ""
+    description: Text = ""
 
 
 class Plot(FileEntry):
@@ -70,17 +75,49 @@ class Book(FileEntry):
     split_plot_index: int | None = None
 
 
-class PlotPlace(NamedTuple):
-    """Where a conversation stands in the book, from 0."""
+class TestPlot(FileEntry):
+    """The part of a book that a conversation of the test is from."""
 
-    plot: int
-    conversation: int
-    labels: dict[str, str]
+    i_p: int
+    chapter: str | None = None
+    key_characters: Sequence[PlotCharacter] = ()
+
+
+class Circumstance(CoserConversation):
+    """A conversation of the test; `i_c` is its number in the plot."""
+
+    book: Filled
+    i_c: int
+    plot: TestPlot
+    character_profiles: dict[str, str]
+    tag: str = ""
+
+    @property
+    def id(self) -> str:
+        """As the authors' released judgements call it."""
+        return f"{self.book}-{self.plot.i_p}-{self.i_c}"
+
+
+class Told(NamedTuple):
+    """A conversation with what is known beside it."""
+
+    id: str
+    said: CoserConversation
+    people: Container[str]
+    """Who has a profile."""
+    descriptions: Mapping[str, str]
+    """Of people at this point of the book."""
+    labels: Mapping[str, str]
 
 
 def is_coser(source: Source) -> bool:
     """Whether it is a book."""
     return source.content.first.has("plots", "character_datasets")
+
+
+def is_coser_test(source: Source) -> bool:
+    """Whether it is a list of conversations of the test."""
+    return source.content.first.has("book", "character_profiles", "dialogues")
 
 
 def read_coser(source: Source) -> Dataset:
@@ -93,11 +130,43 @@ def read_coser(source: Source) -> Dataset:
     record, tally = source.content.first, Tally()
     book = record.read_as(Book)
     for index, plot in enumerate(book.plots):
-        for number, conversation in enumerate(plot.conversation):
-            place = PlotPlace(index, number, _labels(book, index, conversation))
-            _add_lines(tally, place, conversation, book, record.where)
+        split = {} if book.split_plot_index is None else {"split": ("train", "test")[index >= book.split_plot_index]}
+        for number, said in enumerate(plot.conversation):
+            labels = {"topic": said.topic, "chapter": plot.chapter or "", **split}
+            _add_lines(tally, Told(f"{index}.{number}", said, book.character_datasets, {}, labels), record.where)
     people = {name: Character(persona=one.profile) for name, one in book.character_datasets.items()}
     return tally.dataset(source.name, "coser", LICENCE, people)
+
+
+def read_coser_test(source: Source) -> Dataset:
+    """Return the lines of the test's conversations as of a book's; a role of several books has its name in each."""
+    tally, people = Tally(), dict[str, Character]()
+    for record in source.content.records:
+        one = record.read_as(Circumstance)
+        described = {person.name: person.description for person in one.plot.key_characters}
+        labels = {"topic": one.topic, "chapter": one.plot.chapter or "", "book": one.book, "tag": one.tag}
+        _add_lines(tally, Told(one.id, one, one.character_profiles, described, labels), record.where)
+        for name, profile in one.character_profiles.items():
+            people.setdefault(name, Character(persona=profile))
+    return tally.dataset(source.name, "coser_test", TEST_LICENCE, people)
+
+
+def known_as(book: Book) -> dict[str, str]:
+    """Return who is meant by names that have a profile and that nobody in the plots has.
+
+    The authors' program wrote a profile for each name that it met. "Albany" has one and is in no plot, "Duke of Albany"
+    is: a name whose words are part of the name of one person who is there, and of no other, is that person's too.
+    """
+    there = {one.name for plot in book.plots for one in plot.key_characters}
+    for conversation in (one for plot in book.plots for one in plot.conversation):
+        there |= {one.character for one in conversation.dialogues} | {one.name for one in conversation.key_characters}
+    found: dict[str, str] = {}
+    for name in book.character_datasets.keys() - there:
+        words = {*normal_name(name).split()}
+        longer = [one for one in book.character_datasets.keys() & there if words < {*normal_name(one).split()}]
+        if len(longer) == 1:
+            found[name] = longer[0]
+    return found
 
 
 def heard(lines: list[BookLine], tally: Tally) -> list[DatasetTurn]:
@@ -112,34 +181,28 @@ def heard(lines: list[BookLine], tally: Tally) -> list[DatasetTurn]:
     return turns
 
 
-def _add_lines(tally: Tally, place: PlotPlace, conversation: CoserConversation, book: Book, where: str) -> None:
-    turns = heard(conversation.dialogues, tally)
+def _add_lines(tally: Tally, told: Told, where: str) -> None:
+    turns = heard(told.said.dialogues, tally)
     for index, turn in enumerate(turns):
         if turn.speaker == NARRATOR:
             continue
-        if turn.speaker not in book.character_datasets or index == 0:
-            tally.leave_out(OPENS if turn.speaker in book.character_datasets else STRANGER)
+        if turn.speaker not in told.people or index == 0:
+            tally.leave_out(OPENS if turn.speaker in told.people else STRANGER)
             continue
         question = DatasetQuestion(
-            id=f"{place.plot}.{place.conversation}.{index}",
+            id=f"{told.id}.{index}",
             role=turn.speaker,
             text=turns[index - 1].text,
             answer=turn.text,
             user_role=turns[index - 1].speaker,
-            context=_context(conversation, turn.speaker),
+            context=_context(told, turn.speaker),
             turns=tuple(turns[: index - 1]),
-            labels=place.labels,
+            labels={name: text for name, text in told.labels.items() if text},
         )
         tally.add(question, where)
 
 
-def _context(conversation: CoserConversation, role: str) -> str:
-    moved = next((one.motivation for one in conversation.key_characters if one.name == role), "")
-    return "\n\n".join(filter(None, (conversation.scenario.strip(), moved.strip())))
-
-
-def _labels(book: Book, index: int, conversation: CoserConversation) -> dict[str, str]:
-    found = {"topic": conversation.topic, "chapter": book.plots[index].chapter or ""}
-    if book.split_plot_index is not None:
-        found["split"] = "test" if index >= book.split_plot_index else "train"
-    return {name: text for name, text in found.items() if text}
+def _context(told: Told, role: str) -> str:
+    moved = next((one.motivation or one.thought for one in told.said.key_characters if one.name == role), "")
+    parts = (told.said.scenario, told.descriptions.get(role, ""), moved)
+    return "\n\n".join(filter(None, map(str.strip, parts)))

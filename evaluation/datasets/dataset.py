@@ -7,9 +7,23 @@ from pydantic import BaseModel, ConfigDict
 
 from dramaturg.stores.names import normal_name
 
-Form = Literal["jsonl", "characterrag", "incharacter", "charactereval", "rolebench", "character_llm", "coser"]
+Form = Literal[
+    "jsonl",
+    "characterrag",
+    "incharacter",
+    "charactereval",
+    "rolebench",
+    "character_llm",
+    "coser",
+    "coser_test",
+    "timechara",
+    "persona_gym",
+    "ping_pong",
+]
 FORMS: tuple[Form, ...] = get_args(Form)
 
+AIM = "aim"
+"""The label of a question that is no question, but says what a simulated user is after in a talk."""
 ATTRIBUTES = (
     "activity",
     "belief_and_value",

@@ -89,6 +89,18 @@ def folder_with(wish: Wish) -> Source:
     raise damaged or missing(wish)
 
 
+def sources_in(wish: Wish, suffixes: Sequence[str] = JSON) -> list[Source]:
+    """The files of a dataset in a folder and below it.
+
+    Raises:
+        RoleFileError: there is none, or a file with one of the suffixes is damaged.
+    """
+    reader = next(reader for form, reader in READERS.items() if form == wish.name)
+    if found := [one for one in map(Source, files_below(wish.folder, suffixes)) if reader.recognised(one)]:
+        return found
+    raise missing(wish)
+
+
 def recognised(name: str, folder: Path) -> bool:
     """Whether a folder itself has a dataset's form; a novel's has none. RoleFileError: what it holds is damaged."""
     return any(reader.recognised(Source(folder)) for form, reader in READERS.items() if form == name)

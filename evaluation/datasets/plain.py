@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import field_validator
+from pydantic import RootModel, field_validator
 
 from dramaturg.evaluation.datasets.dataset import ATTRIBUTES, Character, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.files import (
@@ -62,7 +62,12 @@ class TextPair(FileEntry, extra="allow"):
 
 
 ROLEBENCH_LOOKS = "JSON lines with `role`, `question` and `generated`, one file of them at a time"
-ROLEBENCH_LICENCE = "RoleBench names no licence in its repository; its answers were written by GPT models"
+ROLEBENCH_LICENCE = (
+    "RoleBench is under Apache-2.0 in its authors' release on the hub, and names no licence in its repository; "
+    "its answers were written by GPT models"
+)
+DESCRIPTIONS = "desc.json"
+"""In `profiles-eng` and `profiles-zh` of the release on the hub: by role, who it is."""
 
 
 class RoleBenchLine(FileEntry):
@@ -72,6 +77,10 @@ class RoleBenchLine(FileEntry):
     question: Text
     generated: list[Text]
     type: str | list[str] = ""
+
+
+class Descriptions(RootModel[dict[str, Text]]):
+    """`desc.json` of RoleBench."""
 
 
 def is_plain(source: Source) -> bool:

@@ -4,7 +4,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from dramaturg.evaluation.datasets import character_llm, charactereval, coser, incharacter, plain
+from dramaturg.evaluation.datasets import (
+    character_llm,
+    charactereval,
+    coser,
+    incharacter,
+    persona_gym,
+    ping_pong,
+    plain,
+    timechara,
+)
 from dramaturg.evaluation.datasets.dataset import FORMS, Dataset, Form
 from dramaturg.evaluation.datasets.files import Source
 from dramaturg.stores.errors import RoleFileError, did_you_mean
@@ -29,6 +38,10 @@ READERS: Mapping[Form, Reader] = {
     "incharacter": Reader(incharacter.is_incharacter, incharacter.read_incharacter, incharacter.LOOKS),
     "character_llm": Reader(character_llm.is_character_llm, character_llm.read_character_llm, character_llm.LOOKS),
     "characterrag": Reader(plain.is_pairs, plain.read_pairs, plain.PAIRS_LOOK),
+    "timechara": Reader(timechara.is_timechara, timechara.read_timechara, timechara.LOOKS),
+    "persona_gym": Reader(persona_gym.is_persona_gym, persona_gym.read_persona_gym, persona_gym.LOOKS),
+    "ping_pong": Reader(ping_pong.is_ping_pong, ping_pong.read_ping_pong, ping_pong.LOOKS),
+    "coser_test": Reader(coser.is_coser_test, coser.read_coser_test, coser.TEST_LOOKS),
     "coser": Reader(coser.is_coser, coser.read_coser, coser.LOOKS),
     "rolebench": Reader(plain.is_rolebench, plain.read_rolebench, plain.ROLEBENCH_LOOKS),
     "jsonl": Reader(plain.is_plain, plain.read_plain, plain.PLAIN_LOOKS),

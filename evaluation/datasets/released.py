@@ -83,6 +83,23 @@ ca88b2276b69bc5dc9d12189dbed2b5e4303eeb55d39dd5e2ed608e6055b8ce9 17254 questions
 58b6ba129a24b674047c863b4f83b45f337f5a33dbf96e1dca90d234415d2b89 337426 Othello.json
 """),
     ),
+    "coser_test": Release(
+        "Neph0s/CoSER",
+        "624efc50db7be3a4e37cec6a1c58ed434dc9f2ce",
+        "",
+        _files("""
+eb175779d1d5adf99c893ff1f82de9b18ada912d3f385b3f5419195afdfb374a 2566199 data/test/test_set.json
+93f2291c2cd2b8386add62c92ddf5564b593c9675314c60ebdfebbcd9b75787a 42247 exp/evaluation/test_set_gpt-4o.json
+"""),
+    ),
+    "ping_pong": Release(
+        "IlyaGusev/ping_pong_bench",
+        "4e3b0e0b6b093670f67b80d7d62b5a5e8e7b13fd",
+        "",
+        _files("""
+6d24bf8264a3f36fe690eae6adaf9cfcecf45e7a017c3177ac256ae52d1c405b 57496 settings_v2.json
+"""),
+    ),
     "incharacter": Release(
         "Neph0s/InCharacter",
         "f554202a94d4a83dc5407245bb18981899e872e6",

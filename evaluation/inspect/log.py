@@ -29,8 +29,8 @@ from inspect_ai.scorer import Score
 
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records, Reply
-from dramaturg.evaluation.reports.standings import silent
-from dramaturg.evaluation.reports.tables import by_reply, judges_of
+from dramaturg.evaluation.reports.tables import tables
+from dramaturg.evaluation.reports.values import by_reply, judges_of
 
 Scorers = Mapping[str, Mapping[str, Judged]]
 """By the name of a metric with its judge: what was said of each reply, by the reply's key."""
@@ -55,7 +55,7 @@ def log_of(plan: Plan, records: Records, contestant: str) -> EvalLog:
         for judge in judges_of(plan, records, metric)
     }
     samples = [sample_of(plan, one, records.replies.get(one.key), scorers) for one in plan.of(contestant)]
-    unheard = {f"{metric} ({judge})" for metric, judge in silent(plan, records)}
+    why = {f"{one.metric} ({one.judge})": one.why for one in tables(plan, records).credits}
     answered = sum(one.error is None for one in samples)
     return EvalLog(
         status="success" if answered == len(samples) else "error",
@@ -73,7 +73,7 @@ def log_of(plan: Plan, records: Records, contestant: str) -> EvalLog:
         results=EvalResults(
             total_samples=len(samples),
             completed_samples=answered,
-            scores=[scores_of(name, samples, silent=name in unheard) for name in scorers],
+            scores=[scores_of(name, samples, why.get(name, "")) for name in scorers],
         ),
         samples=samples,
     )
@@ -114,16 +114,16 @@ def score_of(entry: Entry, scorers: Scorers) -> Iterator[tuple[str, Score]]:
                 yield name, Score(value=one.value, explanation=one.reason or None, metadata=about)
 
 
-def scores_of(name: str, samples: list[EvalSample], *, silent: bool) -> EvalScore:
-    """The mean of one judge's scores; none of a judge that is not above chance on the anchors."""
+def scores_of(name: str, samples: list[EvalSample], withheld: str) -> EvalScore:
+    """The mean of one judge's scores; none where nothing can be concluded from them, for a reason."""
     found = [one.scores[name] for one in samples if one.scores and name in one.scores]
     values = [value for one in found if isinstance(value := one.value, int | float) and value == value]
-    shown = {"mean": EvalMetric(name="mean", value=fmean(values))} if values and not silent else {}
+    shown = {"mean": EvalMetric(name="mean", value=fmean(values))} if values and not withheld else {}
     return EvalScore(
         name=name,
         scorer=name,
         scored_samples=len(values),
         unscored_samples=len(samples) - len(values),
         metrics=shown,
-        metadata={"standing": "not above chance on the anchors: its scores say nothing"} if silent else None,
+        metadata={"withheld": withheld} if withheld else None,
     )

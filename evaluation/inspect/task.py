@@ -45,6 +45,7 @@ from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.measures import measured, to_judge
+from dramaturg.evaluation.judging.printed import require_printed
 from dramaturg.evaluation.judging.scales import METRICS, UNJUDGED
 from dramaturg.evaluation.judging.standing import ANCHORS
 from dramaturg.evaluation.judging.verdicts import SHARED, read_standings, shown
@@ -201,10 +202,11 @@ def judged(metric: str = "accuracy", library: str | None = None, embedding_model
     there scores nothing.
 
     Raises:
-        ValueError: there is no such metric, or it is of talks.
+        ValueError: there is no such metric, it is of talks, or it is asked in a paper's own words.
     """
     if metric not in METRICS:
         raise ValueError(f"There is no metric {metric!r}{near_or_all(metric, METRICS)}")
+    require_printed([metric], {})
 
     embeds = metric in UNJUDGED or "events" in JUDGES[metric].needs
 
@@ -230,7 +232,7 @@ def judged(metric: str = "accuracy", library: str | None = None, embedding_model
         judge = None if metric in UNJUDGED else await chat_in(context, language)
         near: Any = await asyncio.to_thread(embedder, embedding_model, there.card.language) if embeds else None
         found = await measured(task, judge, near)
-        worth, bears = ("", True) if judge is None else standing_of(by, metric, found.prompt)
+        worth, bears = ("", True) if judge is None else standing_of(by, metric, found.prompt, language)
         about = {"judge": by, "prompt": found.prompt, "probability": found.probability, "standing": worth}
         if not found.applicable:
             return Score.unscored(reason="not_applicable", answer=reply.text, metadata=about)
@@ -241,15 +243,16 @@ def judged(metric: str = "accuracy", library: str | None = None, embedding_model
     return score
 
 
-def standing_of(judge: str, metric: str, prompt: str) -> tuple[str, bool]:
-    """What is known of a judge by a metric, in a sentence, and whether its numbers say anything."""
+def standing_of(judge: str, metric: str, prompt: str, language: str) -> tuple[str, bool]:
+    """What is known of a judge by a metric in a language, in a sentence, and whether its numbers say anything."""
     known = read_standings(environment().cache / SHARED)
     found = [one for one in known if (one.judge, one.metric, one.source) == (judge, metric, ANCHORS)]
     fitting = next((one for one in found if prompt in one.prompts), None)
     if fitting is None:
         return f"never checked: dramaturg judges --anchors --metrics {metric} --judge NAME does it", True
-    above = "above chance" if fitting.told.above else "not above chance, so that its scores say nothing"
-    return f"on the anchors {above} ({shown(fitting.told)})", fitting.told.above
+    told = fitting.by_language[language].told if language in fitting.by_language else fitting.told
+    above = "above chance" if told.above else "not above chance, so that its scores say nothing"
+    return f"on the anchors {above} ({shown(told)})", told.above
 
 
 def question_of(state: TaskState, target: Sequence[str] = ()) -> DatasetQuestion:

@@ -157,7 +157,13 @@ def bare(label: str) -> str:
     return ASIDE.sub("", label).strip(" \t[]【】") or label
 
 
-def anonymous(text: str, *, names: Iterable[str], experimenter: str = "") -> str:
+def anonymous(
+    text: str,
+    *,
+    names: Iterable[str],
+    experimenter: str = "",
+    marks: tuple[str, str] = (PARTICIPANT, EXPERIMENTER),
+) -> str:
     """Put `<the participant>` in the place of a role's names, and `<the experimenter>` in that of who asks.
 
     Whole names only, the longest first: "Ann" stays in "Annabel" and "Ann-Marie", and a Korean name is one with a
@@ -170,13 +176,14 @@ def anonymous(text: str, *, names: Iterable[str], experimenter: str = "") -> str
         text: an answer or a question.
         names: the role's name and aliases.
         experimenter: who asks, if that has a name.
+        marks: what stands for the two.
     """
-    marks = {experimenter: EXPERIMENTER} | dict.fromkeys(names, PARTICIPANT)
-    known = sorted(filter(hides, marks), key=len, reverse=True)
+    marked = {experimenter: marks[1]} | dict.fromkeys(names, marks[0])
+    known = sorted(filter(hides, marked), key=len, reverse=True)
     if not known:
         return text
     pattern = re.compile("|".join(f"({whole(name)})" for name in known))
-    return pattern.sub(lambda found: marks[known[(found.lastindex or 1) - 1]], text)
+    return pattern.sub(lambda found: marked[known[(found.lastindex or 1) - 1]], text)
 
 
 def fenced(tag: str, text: str) -> str:

@@ -4,9 +4,11 @@
 is in another language, and two lists. A `known` question rests on words of the role's files (`rests_on`, word for word)
 and has a right answer (`gold`), whose `fact` stands in the `right` reply. `wrong` is not written: it is the right reply
 with `instead` in place of the fact. `refused` says that the role does not know; `voice` holds the fact, but somebody
-else says it, of the role; `echo` says the question again. A question `beyond` the role asks after something that none
-of its files `names`: it is `accepted`, or `declined`. Replies to one question are of one length, and half of the
-questions have short replies.
+else says it, of the role; `echo` says the question again. These replies to one question are of one length, and half of
+the questions have short ones. `more` goes on in the role's voice for some sentences that say nothing to the question:
+with it the right and the wrong reply are as long as replies of methods are, so that a judge that goes by length puts
+the long wrong one above the short right one. A question `beyond` the role asks after something that none of its files
+`names`: it is `accepted`, or `declined`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,25 +24,34 @@ from dramaturg.prompts import LANGUAGES
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.files import canonical, sha256
 
-Kind = Literal["right", "wrong", "refused", "voice", "echo", "accepted", "declined"]
+Kind = Literal[
+    "right", "wrong", "refused", "voice", "echo", "accepted", "declined", "right at length", "wrong at length"
+]
+LONG = " at length"
+"""What the names of kinds end in that are a right or a wrong reply with more behind it."""
 KINDS: Mapping[str, str] = {
     "right": "right",
     "wrong": "wrong in one fact",
+    "right at length": "right, at length",
+    "wrong at length": "wrong in one fact, at length",
     "refused": "refused without reason",
     "voice": "another person's voice",
     "echo": "echo of the question",
     "accepted": "out of scope, accepted",
     "declined": "out of scope, declined",
 }
+RIGHT: Mapping[Kind, int] = {"right": 1, "right at length": 1}
+WRONG: Mapping[Kind, int] = {"wrong": 0, "wrong at length": 0}
+MADE_UP: Mapping[Kind, int] = {"wrong": 1, "wrong at length": 1, "right": 0, "right at length": 0}
 WORTH: Mapping[str, Mapping[Kind, int]] = {
-    "accuracy": {"right": 1, "voice": 1, "wrong": 0, "refused": 0, "echo": 0},
-    "accuracy_level": {"right": 1, "voice": 1, "wrong": 0, "refused": 0, "echo": 0},
-    "hallucination": {"wrong": 1, "right": 0},
-    "exposure": {"right": 1, "declined": 1, "refused": 0, "echo": 0, "accepted": 0},
-    "invention": {"wrong": 1, "accepted": 1, "right": 0, "declined": 0},
-    "refusal": {"refused": 1, "declined": 1, "right": 0, "wrong": 0, "voice": 0, "accepted": 0},
-    "personality": {"right": 1, "wrong": 1, "voice": 0},
-    "memory": {"right": 1, "wrong": 0, "refused": 0, "echo": 0},
+    "accuracy": {**RIGHT, "voice": 1, **WRONG, "refused": 0, "echo": 0},
+    "accuracy_level": {**RIGHT, "voice": 1, **WRONG, "refused": 0, "echo": 0},
+    "hallucination": MADE_UP,
+    "exposure": {**RIGHT, "declined": 1, "refused": 0, "echo": 0, "accepted": 0},
+    "invention": {**MADE_UP, "accepted": 1, "declined": 0},
+    "refusal": {**WRONG, **dict.fromkeys(RIGHT, 0), "refused": 1, "declined": 1, "voice": 0, "accepted": 0},
+    "personality": {**RIGHT, **dict.fromkeys(WRONG, 1), "voice": 0},
+    "memory": {**RIGHT, **WRONG, "refused": 0, "echo": 0},
 }
 """By metric, the kinds of replies that are to lie higher on its scale (1), and lower (0), than others to the same
 question; of other kinds, and of the metric `relation`, the construction says nothing."""
@@ -62,11 +73,18 @@ class KnownQuestion(_Written):
     refused: str
     voice: str
     echo: str
+    more: str
 
     def replies(self) -> dict[Kind, str]:
         """What is said, by kind."""
         wrong = self.right.replace(self.fact, self.instead)
-        return {"right": self.right, "wrong": wrong, "refused": self.refused, "voice": self.voice, "echo": self.echo}
+        found: dict[Kind, str] = {"right": self.right, "wrong": wrong, "refused": self.refused}
+        found |= {"voice": self.voice, "echo": self.echo}
+        return found | {"right at length": self.at_length(self.right), "wrong at length": self.at_length(wrong)}
+
+    def at_length(self, reply: str) -> str:
+        """The same with more behind it."""
+        return f"{reply}{'' if reply.endswith('。') else ' '}{self.more}"
 
 
 class QuestionBeyond(_Written):

@@ -12,15 +12,16 @@ from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records
 from dramaturg.evaluation.comparison.run import Desk, EvaluationSettings, Show, judges_of
 from dramaturg.evaluation.judging import lines
 from dramaturg.evaluation.judging.anchors import Known
-from dramaturg.evaluation.judging.judges import JUDGES, judged, prompt_version, text_version
+from dramaturg.evaluation.judging.judges import DIGITS, JUDGES, judged, prompt_version, text_version
 from dramaturg.evaluation.judging.lines import SPEAKER, HiddenSpeaker
+from dramaturg.evaluation.judging.persona_eval import shared
 from dramaturg.models.chat import ChatModel
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.models.questions import choose
 from dramaturg.nodes.asking import after, asked_in_all
 from dramaturg.nodes.run import chat_in
 from dramaturg.prompts import load
-from dramaturg.stores.files import make_folder
+from dramaturg.stores.files import make_folder, sha256
 
 PAIR = "pair"
 """The name of the comparison of two replies among the metrics."""
@@ -109,7 +110,8 @@ def to_ask(material: Material, by: str) -> list[ToAsk]:
         key = digest([by, PAIR, text_version(PAIR_PROMPT, case.language), case.model_dump(), replies])
         found.append(ToAsk(key, PAIR, case.language, by, pair))
     for one in material.lines:
-        key = digest([by, SPEAKER, text_version(lines.PROMPT, one.language), one._asdict()])
+        told = {name: value for name, value in one._asdict().items() if name != "prompt" or value}
+        key = digest([by, SPEAKER, text_version(lines.PROMPT, one.language), told])
         found.append(ToAsk(key, SPEAKER, one.language, by, one))
     return found
 
@@ -152,8 +154,8 @@ async def answered(one: ToAsk, chat: ChatModel) -> Judged:
     about: dict[str, Any] = {"key": one.key, "metric": one.metric, "model": one.by, "reply": one.id}
     try:
         about |= await asked_of(one, chat)
-    except UNANSWERED as error:
-        about |= {"value": None, "error": str(error)}
+    except (*UNANSWERED, *REFUSED) as error:
+        about |= {"value": None, "error": str(error), "refused": isinstance(error, REFUSED)}
     return Judged(**about, **asked_in_all([chat.account.usage()]))
 
 
@@ -166,8 +168,11 @@ async def asked_of(one: ToAsk, chat: ChatModel) -> dict[str, Any]:
             "probability": grade.probability,
             "reason": grade.reason,
             "error": grade.error,
+            "refused": grade.refused,
             "prompt": grade.prompt_version,
         }
+    if isinstance(one.about, HiddenSpeaker) and one.about.prompt:
+        return {"value": float(await shared(chat, one.about) + 1), "prompt": sha256(one.about.prompt.encode())[:DIGITS]}
     if isinstance(one.about, HiddenSpeaker):
         place, prompt = await lines.named(chat, one.about), lines.PROMPT
     else:

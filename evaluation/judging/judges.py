@@ -1,6 +1,6 @@
 """The papers' judges: each a prompt and a scale, asked for a sentence first and then for a value that rests on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from dramaturg.evaluation.datasets.dataset import DatasetTurn
 from dramaturg.evaluation.metrics.acting import acting_score
 from dramaturg.evaluation.metrics.reliability import Agreement, Kappa, cohen_kappa, krippendorff_alpha
 from dramaturg.models.chat import ChatModel
-from dramaturg.models.errors import UNANSWERED
+from dramaturg.models.errors import REFUSED, UNANSWERED
 from dramaturg.models.extracted import Extracted, cut_text
 from dramaturg.models.loose import Scale
 from dramaturg.models.questions import decide, extract, rate, write
@@ -40,6 +40,8 @@ Part = Literal[
     "talk",
     "scene",
     "reference",
+    "fact",
+    "task",
 ]
 REASON_TOKENS = 120
 """The longest sentence of a judge."""
@@ -66,6 +68,8 @@ class Judge:
     """What the paper leaves open, and what is done here."""
     of_talks: bool = False
     """Whether it judges talks of several turns, and nothing else."""
+    printed: str = ""
+    """The digest of the letters of its prompt, where that is a paper's own, which a user brings: see `printed`."""
 
 
 ACTING: tuple[tuple[str, str, tuple[Part, ...]], ...] = (
@@ -75,6 +79,17 @@ ACTING: tuple[tuple[str, str, tuple[Part, ...]], ...] = (
     ("quality", "storyline quality", ()),
 )
 """The dimensions of given-circumstance acting, and what is shown of each beside the scene."""
+ROLE_RAG: tuple[tuple[str, GradeScale, Literal["higher", "lower"], tuple[Part, ...], str], ...] = (
+    ("KE", "1-10", "higher", ("profile",), "7a69d4a937d927710fd043251ec9b861816edea7d813b8c7e0aa7ba965bc549d"),
+    ("KH", "1-10", "lower", ("profile",), "2be1f810492e4cb8d6645bba999de597df7a6c17b13fcf375cb5b59598339474"),
+    ("UQR", "yes/no", "higher", ("profile",), "6627670ea9b98cd8d2fa3ba4a2c6ee35145f3bb9f32a03eefa7964ccb577aebd"),
+)
+DRMR: tuple[tuple[str, tuple[Part, ...], str], ...] = (
+    ("Pers", ("profile",), "95165118cfca3fb5d06c8f9c41dfea158694a82dbe3e9d361684c479fcd6ea21"),
+    ("Mem", ("profile", "events"), "cdd183ad536717b323cb2c566743d4188ce094b41950dd818b94e5cab84e313d"),
+    ("Rela", ("user_role", "relation"), "7d11884a6b3c09020304cea4946014f1e974eb119bfe6eeb39e4456a93d953be"),
+)
+"""Judges in their papers' words, with the digests of the letters of these."""
 _ALL = (
     Judge(
         "accuracy",
@@ -112,7 +127,7 @@ _ALL = (
         "1-10",
         "higher",
         ("profile",),
-        "RoleRAG, section 4.2 and appendix E, Table 1: KE",
+        "After KE of RoleRAG, section 4.2 and appendix E",
         note="The paper gives the scale as [0, 10] and as 1 to 10. Its judge plays the role, at temperature 0.2, and "
         "people corrected the scores of two datasets of three; here the judge does not play, and nobody corrects. It "
         "knows a famous role better than the profile says, and not an unknown one.",
@@ -123,7 +138,7 @@ _ALL = (
         "1-10",
         "lower",
         ("profile",),
-        "RoleRAG, section 4.2 and appendix E, Table 1: KH",
+        "After KH of RoleRAG, section 4.2 and appendix E",
         note="As for exposure.",
     ),
     Judge(
@@ -132,7 +147,7 @@ _ALL = (
         "yes/no",
         "by_scope",
         (),
-        "RoleRAG, sections 4.2 and 5.6, Table 1: UQR",
+        "After UQR of RoleRAG, sections 4.2 and 5.6",
         note="The paper's judge says whether a reply keeps to what the role can know, and so has to know the scope "
         "itself. This one says whether the reply declines; the scope is the question's: see `refusal_rates`.",
     ),
@@ -142,7 +157,7 @@ _ALL = (
         "1-5",
         "higher",
         ("profile",),
-        "DRMR, section 4.1 and appendix A, Table 1: Pers.",
+        "After Pers. of DRMR, section 4.1 and appendix A",
         may=("dialogue",),
         note="The paper shows few of its steps and no meaning of the scores; those of 1, 3 and 5 are this project's.",
     ),
@@ -152,7 +167,7 @@ _ALL = (
         "1-5",
         "higher",
         ("profile", "events"),
-        "DRMR, section 4.1 and appendix A, Table 1: Mem.",
+        "After Mem. of DRMR, section 4.1 and appendix A",
         may=("dialogue",),
         note="As for personality. The paper retrieves past dialogues for the judge and does not say how many: here "
         "they are the `events` of the case, whoever found them.",
@@ -163,9 +178,30 @@ _ALL = (
         "1-5",
         "higher",
         ("user_role", "relation"),
-        "DRMR, section 4.1 and appendix A, Table 1: Rela.",
+        "After Rela. of DRMR, section 4.1 and appendix A",
         may=("dialogue",),
         note="As for personality. The paper does not say where its judge has the relation from.",
+    ),
+    Judge(
+        "point_in_time",
+        "grade_point_in_time",
+        "yes/no",
+        "higher",
+        ("fact",),
+        "TimeChara (2024): spatiotemporal consistency",
+        note="The released code asks for time and for place by themselves, multiplies, and reads any digit up to 7 as "
+        "yes or no; here one question holds both. A role that declines everything does well, as there: see the floor.",
+    ),
+    Judge(
+        "persona_gym",
+        "grade_persona_gym",
+        "1-5",
+        "higher",
+        ("profile", "task"),
+        "PersonaGym (2025): PersonaScore",
+        note="The paper's rubrics show examples of each score that a model wrote for the question, and five answers at "
+        "once; here a reply is marked alone and without examples. There a mark that cannot be read is left out of the "
+        "mean unseen; here it is missing.",
     ),
     Judge(
         "contradiction",
@@ -211,6 +247,20 @@ _ALL = (
     ),
     *(
         Judge(
+            name,
+            f"grade_{name}",
+            "1-5",
+            "higher",
+            ("talk",),
+            f"PingPong (2024): {name}",
+            note="There each turn is marked, and the turns of a talk are averaged; here the talk is, once. Its third "
+            "mark, in character, is `whole_character` here.",
+            of_talks=True,
+        )
+        for name in ("entertaining", "fluency")
+    ),
+    *(
+        Judge(
             f"acting_{name}",
             f"grade_acting_{name}",
             "flaws",
@@ -224,6 +274,34 @@ _ALL = (
             of_talks=True,
         )
         for name, dimension, needs in ACTING
+    ),
+    *(
+        Judge(
+            name,
+            "",
+            scale,
+            better,
+            needs,
+            f"RoleRAG, Table 1 and appendix E, in its words: {name}",
+            note="The judge plays the role, at temperature 0.2, as the paper has it. Nobody corrects it, as people did "
+            "there, and values stand between tags.",
+            printed=digest,
+        )
+        for name, scale, better, needs, digest in ROLE_RAG
+    ),
+    *(
+        Judge(
+            name,
+            "",
+            "1-5",
+            "higher",
+            needs,
+            f"DRMR, Table 1 and appendix A, as far as that prints it: {name}",
+            note="The paper prints dots for most of its evaluation steps, and the judge is shown the dots. Values are "
+            "between tags. What was lived through is what bears most on the question; the paper does not say how much.",
+            printed=digest,
+        )
+        for name, needs, digest in DRMR
     ),
 )
 JUDGES: Mapping[str, Judge] = MappingProxyType({judge.name: judge for judge in _ALL})
@@ -272,6 +350,10 @@ class Case(_Frozen):
     """Where and why the talk takes place."""
     reference: str = ""
     """The scene as its author wrote it, line by line."""
+    fact: str = ""
+    """What the role can know at the point of the story that is asked about, and where it was."""
+    task: str = ""
+    """What alone of the reply is to be marked."""
     turns: int = 1
     """How many turns the role had."""
     scope: Literal["in", "out", ""] = ""
@@ -289,7 +371,7 @@ class Case(_Frozen):
 
 def prompt_version(judge: Judge, language: str) -> str:
     """Return a digest of the text of a judge's prompt; its comment does not count."""
-    return text_version(judge.prompt, language)
+    return judge.printed[:DIGITS] or text_version(judge.prompt, language)
 
 
 def text_version(prompt: str, language: str) -> str:
@@ -332,14 +414,20 @@ class Grade(_Frozen):
     """The sentence that the value rests on."""
     error: str = ""
     """Why there is no value."""
+    refused: bool = False
+    """Whether there is none because the judge's server did not take the question."""
     prompt_version: str
     """A digest of the prompt's text in the language of the case: values of other versions don't compare."""
     model: str
     """Who judged."""
 
 
-async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
-    """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0.
+Marking = Callable[[Judge, ChatModel, Case], Awaitable[tuple[float, str]]]
+"""Another way to ask a judge: gives the value, and what it rests on."""
+
+
+async def judged(judge: Judge, chat: ChatModel, case: Case, by: Marking | None = None) -> Grade:
+    """Have a reply judged: a sentence, and then a value that rests on it, both at temperature 0; or as `by` asks.
 
     An answer that did not come is a grade without a value that names the error.
     """
@@ -348,6 +436,9 @@ async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
         return made(state="not_applicable", error=f"The case has nothing for {', '.join(lacking)}.")
     reason = ""
     try:
+        if by:
+            value, reason = await by(judge, chat, case)
+            return made(state="judged", value=value, reason=reason)
         reason = await reason_of(chat, _messages(judge, case)[:-VERDICT])
         asked = _messages(judge, case, reason)
         low, high = BOUNDS[judge.scale]
@@ -362,8 +453,8 @@ async def judged(judge: Judge, chat: ChatModel, case: Case) -> Grade:
             value, probability = float(decision.answer), decision.probability
         else:
             value, probability = (await rate(chat, asked, low=low, high=high)).value, None
-    except UNANSWERED as error:
-        return made(state="missing", reason=reason, error=str(error))
+    except (*UNANSWERED, *REFUSED) as error:
+        return made(state="missing", reason=reason, error=str(error), refused=isinstance(error, REFUSED))
     return made(state="judged", value=value, probability=probability, reason=reason)
 
 

@@ -45,6 +45,8 @@ class HiddenSpeaker(NamedTuple):
     """Of each name."""
     speaker: int
     """The place of the right name, from 0."""
+    prompt: str = ""
+    """How a dataset asks, where it does; the rest is empty then."""
 
 
 def hidden_speakers(

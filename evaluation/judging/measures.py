@@ -1,6 +1,7 @@
 """What is measured of replies: by judges, and by the likeness to a right answer, which needs none."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import CEILING, digest
@@ -8,6 +9,8 @@ from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.comparison.talks import lines_in
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.nameless import nameless
+from dramaturg.evaluation.judging.printed import marked
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
 from dramaturg.models.chat import ChatModel
@@ -29,6 +32,8 @@ class ToJudge(NamedTuple):
     language: str
     by: str
     key: str
+    anonymous: bool = False
+    """Whether the judge is not shown the names of the role and of who asks."""
 
 
 PLACES = ("knowledge", "selection", "specific", "general", "memories", "dialogues", "identity", "episodes")
@@ -53,11 +58,22 @@ class RefusalRates(NamedTuple):
     """Replies that no judge could judge; they are in no share."""
 
 
-def to_judge(reply: Reply, question: DatasetQuestion, role: Role, metric: str, language: str, by: str) -> ToJudge:
+def to_judge(
+    reply: Reply,
+    question: DatasetQuestion,
+    role: Role,
+    metric: str,
+    language: str,
+    by: str,
+    *,
+    anonymous: bool = False,
+) -> ToJudge:
     """Return a measure to take, with its key; `language` is that of the judge's prompt, `by` the model's name."""
     prompt = version_of(metric, language)
     rests: Any = [metric, prompt, by, reply.key, reply.text, question.told(), role.card.profile]
-    return ToJudge(reply, question, role, metric, language, by, digest(rests))
+    if anonymous and metric in JUDGES:
+        rests.append([role.card.name, *role.card.aliases])
+    return ToJudge(reply, question, role, metric, language, by, digest(rests), anonymous)
 
 
 def version_of(metric: str, language: str) -> str:
@@ -65,8 +81,15 @@ def version_of(metric: str, language: str) -> str:
     return prompt_version(JUDGES[metric], language) if metric in JUDGES else ""
 
 
-async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -> Judged:
-    """Take a measure of a reply; a judgement that does not come is missing, and its error says why."""
+async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder, printed: str = "") -> Judged:
+    """Take a measure of a reply; a judgement that does not come is missing, and its error says why.
+
+    Args:
+        task: what is measured of which reply.
+        judge: who judges, where a judge does.
+        embedder: measures likeness.
+        printed: the prompt, where it is a paper's own.
+    """
     about: dict[str, Any] = {
         "key": task.key,
         "reply": task.reply.key,
@@ -83,7 +106,8 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         # Rounding takes the cosine of a text with itself past 1, which is off the scale.
         value = min(max(await cosines(embedder, task.reply.text, right)), 1.0) if right else None
         return Judged(**about, value=value, applicable=bool(right))
-    found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder))
+    by = partial(marked, printed) if printed else None
+    found = await judged(JUDGES[task.metric], judge, await case_of(task, JUDGES[task.metric], embedder), by)
     return Judged(
         **about,
         value=found.value,
@@ -91,6 +115,7 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder) -
         applicable=found.state != "not_applicable",
         reason=found.reason if found.state == "judged" else found.error,
         error=found.error if found.state == "missing" else "",
+        refused=found.refused,
         **asked_in_all([judge.account.usage()]),
     )
 
@@ -99,7 +124,7 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
     """What a judge is shown."""
     question, role = task.question, task.role
     events = await events_of(role, question.text, embedder) if "events" in judge.needs else ""
-    return Case(
+    case = Case(
         role=role.card.name,
         question=question.text,
         reply=task.reply.text,
@@ -115,9 +140,12 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         talk=whole_talk(task),
         scene=question.talk.scene if question.talk else "",
         reference=question.talk.reference if question.talk else "",
+        fact=question.labels.get("fact", ""),
+        task=question.labels.get("task", ""),
         turns=question.turn or 1,
         scope=question.scope,
     )
+    return nameless(case, (role.card.name, *role.card.aliases)) if task.anonymous else case
 
 
 def whole_talk(task: ToJudge) -> tuple[DatasetTurn, ...]:
@@ -158,7 +186,7 @@ def may_apply(metric: str, question: DatasetQuestion) -> bool:
     there = {
         "gold": bool(question.right_answers),
         "user_role": bool(question.user_role),
-        "relation": bool(question.labels.get("relation")),
+        **{part: bool(question.labels.get(part)) for part in ("relation", "fact", "task")},
         "dialogue": bool(talk and talk.turn > 1),
         "pressed": bool(talk and talk.pressed),
         "talk": bool(talk and talk.turn == talk.turns),

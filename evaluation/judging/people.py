@@ -1,7 +1,7 @@
 """Replies that people have scored: a CSV file, from which a judge is held against them."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from statistics import fmean
@@ -25,6 +25,7 @@ MAY: Mapping[str, str] = {
     "user_role": "who asks",
     "relation": "how the role stands to who asks",
 }
+LONGEST_FIELD = 10_000_000
 YES_NO = {"yes": 1.0, "no": 0.0}
 
 
@@ -72,18 +73,20 @@ def scored(path: Path, metric: str) -> Scored:
     return Scored(replies, ratings, raters)
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def lines_of(path: Path, needed: Sequence[str] = NEEDED) -> Iterator[tuple[int, dict[str, str]]]:
     """The lines of a file with their numbers; the number is that of the line where a record ends."""
+    csv.field_size_limit(LONGEST_FIELD)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise RoleFileError(f"{path} cannot be read: name a CSV file in UTF-8.") from error
     reader = csv.DictReader(StringIO(text, newline=""), strict=True)
     there = reader.fieldnames or []
-    if lacking := [name for name in NEEDED if name not in there]:
+    if lacking := [name for name in needed if name not in there]:
+        more = f", and where there is something, {', '.join(MAY)}" if needed == NEEDED else ""
         raise RoleFileError(
             f"{path.name}, line 1: there is no column {' and no column '.join(lacking)}; the columns are "
-            f"{', '.join(NEEDED)}, and where there is something, {', '.join(MAY)}."
+            f"{', '.join(needed)}{more}."
         )
     try:
         for row in reader:

@@ -4,7 +4,7 @@ A judge is above chance where the lower end of its 95 % interval is. Intervals a
 four lines: they are about this judge on such replies. The same is said by one number for yes and no and for scales: how
 often a reply that is to lie higher is scored higher than another one, equal scores count half (for yes and no that is
 the mean of the shares that are right of both). Anchors are compared with those to the same question; scored replies
-with all in the file.
+with all in the file. All of it stands for each language by itself too: a judge may read one and not another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dramaturg.evaluation.comparison.records import Judged, Records
-from dramaturg.evaluation.judging.anchors import Known
+from dramaturg.evaluation.judging.anchors import LONG, Known
 from dramaturg.evaluation.judging.holding import PAIR, Material, Pair, ToAsk, to_ask
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, agreement
 from dramaturg.evaluation.judging.lines import AMONG, SPEAKER, HiddenSpeaker
@@ -49,6 +49,16 @@ class Measured(NamedTuple):
         return self.above or (self.high is not None and self.high < self.chance)
 
 
+class InLanguage(NamedTuple):
+    """How a judge stands in one language."""
+
+    told: Measured
+    crossed: Measured | None = None
+    """How often a right reply is scored above a wrong one of the other length; None where there are no such anchors."""
+    length: Measured | None = None
+    """How much higher, as a share of the scale, the same reply is scored at length."""
+
+
 class KindCell(NamedTuple):
     """What a judge says of one kind of reply in one language."""
 
@@ -71,19 +81,22 @@ class Held(NamedTuple):
     prompts: tuple[str, ...]
     told: Measured | None
     """How well it tells apart; None where nothing was answered, or nothing can be compared."""
-    by_language: Mapping[str, Measured]
+    by_language: Mapping[str, InLanguage]
     cells: tuple[KindCell, ...] = ()
     same: str = ""
     """What the judge said to everything, where it said one thing."""
+    crossed: Measured | None = None
+    """How often a right reply is scored above a wrong one of the other length."""
     length: Measured | None = None
-    """How much higher, as a share of the scale, the longer half of replies of one kind and language is scored."""
+    """How much higher, as a share of the scale, the same reply is scored at length; where people scored, the longer
+    half of replies of one worth and language."""
     place: Measured | None = None
     """How often the reply that was shown first is chosen, of pairs in both orders; of four names, how often the one
     that is chosen most by its place."""
     favourite: int = 0
     """That place, from 1."""
-    agreed: float | None = None
-    """Krippendorff's alpha with people's scores."""
+    agreed: Measured | None = None
+    """Krippendorff's alpha with people's scores; chance has 0, and the interval leaves out a question at a time."""
     among: float | None = None
     """The same of people among each other."""
     brier: Brier | None = None
@@ -123,12 +136,11 @@ def held(
 def finished(about: Held, there: Sequence[Answer], ratings: Sequence[Sequence[float | None]]) -> Held:
     """The numbers of one metric."""
     told = {PAIR: told_of_pairs, SPEAKER: told_of_speakers}.get(about.metric, told_apart)
-    languages = dict.fromkeys(one.language for one, _ in there)
     values = {said.value for _, said in there}
     about = about._replace(
         told=told(there),
         by_language={
-            name: found for name in languages if (found := told([both for both in there if both[0].language == name]))
+            name: InLanguage(found, *of_lengths(of)) for name, of in by_language(there).items() if (found := told(of))
         },
         same=f"{values.pop():g}" if len(values) == 1 and len(there) > 1 else "",
     )
@@ -137,11 +149,41 @@ def finished(about: Held, there: Sequence[Answer], ratings: Sequence[Sequence[fl
     if about.metric == SPEAKER:
         place, favourite = favourite_place(there)
         return about._replace(place=place, favourite=favourite)
-    about = about._replace(cells=tuple(cells(there)), length=length_bias(there, about.metric))
+    crossed, length = of_lengths(there)
+    about = about._replace(cells=tuple(cells(there)), crossed=crossed, length=length or length_bias(there))
     if about.source != ANCHORS:
         agreed, among = agreement_with_people(there, ratings)
         about = about._replace(agreed=agreed, among=among)
     return calibrated(about, there)
+
+
+def by_language(there: Sequence[Answer]) -> dict[str, list[Answer]]:
+    """The answers in each language."""
+    found: dict[str, list[Answer]] = {}
+    for both in there:
+        found.setdefault(both[0].language, []).append(both)
+    return found
+
+
+def of_lengths(there: Sequence[Answer]) -> tuple[Measured | None, Measured | None]:
+    """Of anchors at two lengths: how often the right one is above the wrong one of the other, and what length adds."""
+    metric = there[0][0].metric
+    if metric not in JUDGES:
+        return None, None
+    low, high = BOUNDS[JUDGES[metric].scale]
+    crossed: dict[str, list[float]] = {}
+    added: dict[str, list[float]] = {}
+    by_question: dict[str, dict[str, tuple[float, float]]] = {}
+    for one, said in there:
+        by_question.setdefault(known_of(one).question, {})[known_of(one).kind] = (worth_of(one), said.value or 0.0)
+    for name, of in by_question.items():
+        for short, other in (("right", "wrong"), ("wrong", "right")):
+            if short in of and f"{other}{LONG}" in of:
+                crossed.setdefault(name, []).extend(in_order([of[short], of[f"{other}{LONG}"]]))
+            if short in of and f"{short}{LONG}" in of:
+                added.setdefault(name, []).append((of[f"{short}{LONG}"][1] - of[short][1]) / (high - low))
+    told = {name: values for name, values in crossed.items() if values}
+    return over(told, 1 / 2) if told else None, over(added, 0.0, scale=(-1.0, 1.0)) if added else None
 
 
 def known_of(one: ToAsk) -> Known:
@@ -175,8 +217,6 @@ def in_order(pairs: Sequence[tuple[float, float]]) -> Iterator[float]:
 
 def concordance(by_question: Mapping[str, Sequence[tuple[float, float]]]) -> Measured | None:
     """The same over all replies of a file; the interval is the jackknife's, which leaves out a question at a time."""
-    from scipy.stats import t
-
     names = np.repeat(np.arange(len(by_question)), [len(of) for of in by_question.values()])
     worth, score = np.array([both for of in by_question.values() for both in of], float).T
     ahead = np.sign(worth[:, None] - worth[None, :]) > 0
@@ -184,17 +224,13 @@ def concordance(by_question: Mapping[str, Sequence[tuple[float, float]]]) -> Mea
     if not ahead.any():
         return None
     value, n = float(right[ahead].mean()), len(by_question)
-    left = []
-    for name in range(n):
-        kept = np.outer(names != name, names != name) & ahead
-        if not kept.any():
-            return Measured(value, None, None, 1 / 2, n, len(names))
-        left.append(float(right[kept].mean()))
-    spread = float(np.sqrt((n - 1) / n * np.square(np.array(left) - np.mean(left)).sum()))
-    if spread == 0:  # as where all pairs are in order
+    left = [
+        float(right[kept].mean()) if (kept := np.outer(names != name, names != name) & ahead).any() else None
+        for name in range(n)
+    ]
+    if len({*left}) == 1 and left[0] is not None:  # as where all pairs are in order
         return over({f"{at}": [value] for at in range(n)}, 1 / 2)._replace(n_values=len(names))
-    half = float(t.ppf(0.975, n - 1)) * spread
-    return Measured(value, max(0.0, value - half), min(1.0, value + half), 1 / 2, n, len(names))
+    return jackknife(value, left, SHARE, 1 / 2, len(names))
 
 
 def over(values: Mapping[str, Sequence[float]], chance: float, *, scale: Ends = SHARE) -> Measured:
@@ -249,12 +285,13 @@ def cells(there: Sequence[Answer]) -> Iterator[KindCell]:
         yield KindCell(kind, language, worth, mean, len(of))
 
 
-def length_bias(there: Sequence[Answer], metric: str) -> Measured | None:
-    """How much higher longer replies are scored than shorter ones of the same kind, worth and language.
+def length_bias(there: Sequence[Answer]) -> Measured | None:
+    """How much higher longer replies are scored than shorter ones of the same worth and language, where people scored.
 
     As a share of the scale: the mean of the longer half of such a group less that of the shorter one, over all groups;
     replies of middling length are left out. The interval is over questions.
     """
+    metric = there[0][0].metric
     low, high = BOUNDS[JUDGES[metric].scale]
     groups: dict[str, list[tuple[int, float, str]]] = {}
     for one, said in there:
@@ -276,22 +313,41 @@ def length_bias(there: Sequence[Answer], metric: str) -> Measured | None:
 
 def agreement_with_people(
     there: Sequence[Answer], ratings: Sequence[Sequence[float | None]]
-) -> tuple[float | None, float | None]:
+) -> tuple[Measured | None, float | None]:
     """Krippendorff's alpha of judge and people, and of people among each other, where it can be computed."""
     from dramaturg.evaluation.metrics.reliability import Level, krippendorff_alpha
 
     scale = JUDGES[there[0][0].metric].scale
     level: Level = "nominal" if scale == "yes/no" else "ordinal"
-    try:
-        people, judge = zip(*((worth_of(one), said.value) for one, said in there), strict=True)
-        agreed = agreement(people, judge, scale).alpha
-    except ValueError:
-        agreed = None
+
+    def alpha(of: Sequence[Answer]) -> float | None:
+        try:
+            people, judge = zip(*((worth_of(one), said.value) for one, said in of), strict=True)
+            return agreement(people, judge, scale).alpha
+        except ValueError:
+            return None
+
     try:
         among = krippendorff_alpha(ratings, level=level).alpha if ratings else None
     except ValueError:
         among = None
-    return agreed, among
+    if (value := alpha(there)) is None:
+        return None, among
+    questions = dict.fromkeys(known_of(one).question for one, _ in there)
+    left = [alpha([both for both in there if known_of(both[0]).question != name]) for name in questions]
+    return jackknife(value, left, (-1.0, 1.0), 0.0, len(there)), among
+
+
+def jackknife(value: float, left: Sequence[float | None], ends: Ends, chance: float, n_values: int) -> Measured:
+    """A number with the interval of what is left of it without each unit in turn; none where it hangs on one unit."""
+    from scipy.stats import t
+
+    n, known = len(left), [one for one in left if one is not None]
+    if len(known) < max(n, 2):
+        return Measured(value, None, None, chance, n, n_values)
+    spread = float(np.sqrt((n - 1) / n * np.square(np.array(known) - np.mean(known)).sum()))
+    half = float(t.ppf(0.975, n - 1)) * spread
+    return Measured(value, max(ends[0], value - half), min(ends[1], value + half), chance, n, n_values)
 
 
 def calibrated(about: Held, there: Sequence[Answer]) -> Held:

@@ -1,6 +1,6 @@
 """What was found of a judge, in sentences; and kept, so that each report can name it beside the judge's numbers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from dramaturg.evaluation.judging.holding import PAIR
 from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.lines import SPEAKER
-from dramaturg.evaluation.judging.standing import Held, Measured
+from dramaturg.evaluation.judging.standing import Held, InLanguage, Measured
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_if_there, write_bytes
 
@@ -30,6 +30,13 @@ class Standing(BaseModel):
     prompts: tuple[str, ...]
     """Versions of the judge's prompt; what it says to another one is not known."""
     told: Measured
+    by_language: Mapping[str, InLanguage] = {}
+    """The same in each language; what an earlier version kept has none."""
+    crossed: Measured | None = None
+    length: Measured | None = None
+    place: Measured | None = None
+    agreed: Measured | None = None
+    """As those of what was held."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -37,6 +44,7 @@ class Standing(BaseModel):
         return self.judge, self.metric, self.source
 
 
+LANGUAGE: Mapping[str, str] = {"en": "English", "zh": "Chinese", "ko": "Korean"}
 STANDINGS = TypeAdapter(tuple[Standing, ...])
 
 
@@ -55,7 +63,7 @@ def keep_standings(folder: Path, found: Iterable[Standing]) -> None:
     before = dict(kept)
     for one in found:
         old = kept.get(one.key)
-        same = old and (old.version, old.prompts) == (one.version, one.prompts)
+        same = old and old.version == one.version and {*one.prompts} <= {*old.prompts}
         if not (old and same and old.told.n_values > one.told.n_values):
             kept[one.key] = one
     if kept != before:
@@ -65,7 +73,7 @@ def keep_standings(folder: Path, found: Iterable[Standing]) -> None:
 def standings_of(found: Sequence[Held]) -> Iterator[Standing]:
     """What of a judge's numbers reports name."""
     for one in found:
-        if one.told and one.metric != PAIR:
+        if one.told:
             yield Standing(**{name: getattr(one, name) for name in Standing.model_fields})
 
 
@@ -86,18 +94,28 @@ def verdicts_of(one: Held) -> Iterator[str]:
         yield f"{one.judge}, {what}: it says {said} to everything."
     if not one.told.above:
         yield f"{one.judge}, {what}: not above chance ({shown(one.told)}). What it says by this means nothing."
-    if one.length and one.length.apart:
-        more = "higher" if one.length.value > 0 else "lower"
-        yield (
-            f"{one.judge}, {what}: it scores longer replies {more} than shorter ones that are worth the same "
-            f"({shown(one.length)} of the scale)."
-        )
+    yield from (f"{one.judge}, {what}: {said}" for said in weaknesses(one))
     if one.place and one.place.apart:
         if one.metric == SPEAKER:
             yield f"{one.judge}, {what}: it goes by place: the {ordinal(one.favourite)} name ({shown(one.place)})."
         else:
             side = "first" if one.place.value > one.place.chance else "second"
             yield f"{one.judge}, {what}: it goes by place: the {side} reply (chosen first: {shown(one.place)})."
+
+
+def weaknesses(one: Held) -> Iterator[str]:
+    """What is against a judge though it may be above chance in all: a language, length, or people."""
+    for language, of in one.by_language.items() if one.told and one.told.above else ():
+        if not of.told.above:
+            yield f"not above chance in {LANGUAGE[language]} ({shown(of.told)})."
+    if one.crossed and not one.crossed.above:
+        yield f"it does not score a right reply above a wrong one of another length ({shown(one.crossed)})."
+    if one.agreed and not one.agreed.above:
+        yield f"it does not agree with people (Krippendorff's alpha {shown(one.agreed)})."
+    if one.length and one.length.apart:
+        more = "higher" if one.length.value > 0 else "lower"
+        same = "than shorter ones that are worth the same"
+        yield f"it scores longer replies {more} {same} ({shown(one.length)} of the scale)."
 
 
 def is_yes_no(metric: str) -> bool:

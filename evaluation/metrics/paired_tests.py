@@ -15,6 +15,9 @@ FEWEST_FLIPPED = 6
 MOST_EXACT = 16
 """Up to this number of roles all sign flips are tried (65,536); beyond it, `DRAWN` are."""
 DRAWN = 99_999
+SIMULATED, AT_ONCE, FLIPPED, ASYMPTOTIC = 2000, 50, 11, 64
+"""What power is computed of: so many samples, some at once, under all flips up to so many roles and under 1,023 at
+random beyond; above the last number of roles Student's t has the same power."""
 
 
 class PairedTest(NamedTuple):
@@ -67,7 +70,8 @@ class Corrected(NamedTuple):
     significant: bool
     n: int
     """How many tests are in the table."""
-    seed: None
+    seed: int | None
+    """None where nothing is drawn at random."""
     method: str
 
 
@@ -89,7 +93,7 @@ def paired_test(
     second: Values,
     *,
     seed: int,
-    level: float = LEVEL,
+    tests: int = 1,
     unit: str = "role",
     largest: float = inf,
 ) -> PairedTest:
@@ -104,7 +108,7 @@ def paired_test(
         first: the values of each role, in the order of the questions.
         second: those of the other method, in the same order.
         seed: of the flips that are drawn.
-        level: below which p the difference is to count as found, for `detectable`.
+        tests: how many are corrected together, for `detectable`.
         unit: what the test is over, in a word.
         largest: the largest difference that the scale allows; `detectable` is None where it would be larger.
 
@@ -114,7 +118,7 @@ def paired_test(
     gaps = clusters(differences(first, second), pooled=False)[0]
     n = len(gaps)
     least, mean = least_p(n), float(gaps.mean())
-    sds = detectable_sds(n, level)
+    sds = detectable_sds(n, tests=tests)
     found = None if sds is None or np.ptp(gaps) <= SAME else sds * float(gaps.std(ddof=1))
     found = None if found is not None and found > largest else found
     if n == 1:
@@ -160,25 +164,66 @@ def least_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n)) if n <= MOST_EXACT else 1 / (DRAWN + 1)
 
 
-@lru_cache
-def detectable_sds(n: int, level: float = LEVEL, power: float = POWER) -> float | None:
+@lru_cache(maxsize=64)
+def detectable_sds(n: int, level: float = LEVEL, tests: int = 1, power: float = POWER) -> float | None:
     """Return the smallest difference that n roles show with this power, in standard deviations over roles.
 
-    It is Student's t's, which sign flips have nearly too.
+    It is of the test that is used: sign flips from six roles on, simulated with normal differences; among several
+    tests, of the first step of `step_down`, the others being of no difference and correlated by one half, as they are
+    with one baseline. Below six roles it is Student's t at the first level of Holm's correction, computed.
 
     Args:
         n: how many roles.
         level: below which p the test counts as finding it.
+        tests: how many are corrected together.
         power: how probable it is to be that the test finds the difference.
 
     Returns:
         None where no p comes below the level: sign flips of so few roles do not, or there is one role.
     """
+    if n < 2 or (n >= FEWEST_FLIPPED and least_p(n) > level):
+        return None
+    if n < FEWEST_FLIPPED or n > ASYMPTOTIC:
+        return _student_sds(n, level / tests, power)
+    dice = np.random.default_rng(n)
+    signs = (_signs(n, 0) if n <= FLIPPED else np.vstack([np.ones(n), dice.choice([-1.0, 1.0], (1023, n))]))[1:]
+    allowed = int(level * (len(signs) + 1) + 1e-9) - 1
+    found = [_critical(signs, _correlated(dice, tests, n), allowed) for _ in range(SIMULATED // AT_ONCE)]
+    return float(np.quantile(np.concatenate(found), power))
+
+
+def _correlated(dice: np.random.Generator, tests: int, n: int) -> Array:
+    """Samples of differences of roles without a true one: sample, test, role. Two tests are correlated by one half."""
+    own = dice.standard_normal((AT_ONCE, tests, n))
+    return own if tests == 1 else (own + dice.standard_normal((AT_ONCE, 1, n))) / 2**0.5
+
+
+def _critical(signs: Array, gaps: Array, allowed: int) -> Array:
+    """The shift of the first test's differences from which on no more than `allowed` flips are as large, by sample.
+
+    A flip is as large up to a shift that can be told: for the first test where its sum under the flip and the shifted
+    sum meet, for the others where the shifted statistic passes their largest.
+    """
+    n, flips = gaps.shape[-1], signs.sum(axis=1)
+    first = gaps[:, 0]
+    total, flipped = first.sum(axis=1, keepdims=True), first @ signs.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up = np.where(flips < n, (flipped - total) / (n - flips), np.inf)
+        down = np.where(flips > -n, -(flipped + total) / (n + flips), np.inf)
+        until = np.maximum(up, down)
+    if gaps.shape[1] > 1:
+        others = gaps[:, 1:] / np.sqrt((gaps[:, 1:] ** 2).sum(axis=2, keepdims=True))
+        largest = np.abs(others @ signs.T).max(axis=1)
+        left = np.maximum(n - largest**2, 1e-12)
+        until = np.maximum(until, largest * np.sqrt(first.var(axis=1, keepdims=True) / left) - total / n)
+    return np.partition(until, -allowed - 1, axis=1)[:, -allowed - 1]
+
+
+def _student_sds(n: int, level: float, power: float) -> float:
+    """The same of Student's t, at one level."""
     from scipy.optimize import brentq
     from scipy.special import gammaincinv, ndtr, stdtrit
 
-    if n < 2 or (n >= FEWEST_FLIPPED and least_p(n) > level):
-        return None
     # The deviation that is estimated, as a multiple of the true one, at 2,000 of its quantiles.
     estimated = np.sqrt(2 * gammaincinv((n - 1) / 2, (np.arange(2000) + 0.5) / 2000) / (n - 1))
     beyond = float(stdtrit(n - 1, 1 - level / 2)) * estimated
@@ -188,6 +233,48 @@ def detectable_sds(n: int, level: float = LEVEL, power: float = POWER) -> float 
         return float((ndtr(far - beyond) + ndtr(-far - beyond)).mean()) - power
 
     return float(brentq(gap, 0.0, 1e6, xtol=1e-6))
+
+
+def step_down(gaps: Mapping[str, Mapping[str, float]], *, seed: int, level: float = LEVEL) -> dict[str, Corrected]:
+    """Correct sign flips of several differences together: step-down max-T (Westfall and Young 1993, algorithm 2.8).
+
+    A role's sign is flipped in all differences at once, so that the correction knows how they go together: twelve
+    differences of the same roles that agree cost little more than one. Each difference counts by its sum over the root
+    of its sum of squares, which no flip changes and which has the order of its mean's p. A difference that has no value
+    of some roles rests on the others.
+
+    Args:
+        gaps: by name of the difference, the mean difference of each role.
+        seed: of the flips that are drawn, above 16 roles.
+        level: below which the corrected p counts as found.
+
+    Raises:
+        ValueError: there is none, or one has no role.
+    """
+    if not gaps or not all(gaps.values()):
+        raise ValueError("Give one difference or more, each of one role or more.")
+    units = list(dict.fromkeys(unit for of in gaps.values() for unit in of))
+    table = np.array([[of.get(unit, 0.0) for unit in units] for of in gaps.values()])
+    size = np.sqrt((table**2).sum(axis=1))
+    table = table / np.where(size > SAME, size, np.inf)[:, None]
+    seen = np.abs(table.sum(axis=1)) - 1e-9
+    order = np.argsort(seen, kind="stable")  # the smallest first
+    exact = len(units) <= MOST_EXACT
+    signs = _signs(len(units), 0 if exact else seed)
+    alone, together = np.zeros(len(seen)), np.zeros(len(seen))
+    for part in np.array_split(signs, 1 + len(signs) * len(seen) // 2_000_000):
+        flipped = np.abs(part @ table[order].T)
+        alone += (flipped >= seen[order]).sum(axis=0)
+        together += (np.maximum.accumulate(flipped, axis=1) >= seen[order]).sum(axis=0)
+    more = 0 if exact else 1
+    p, corrected = ((one + more) / (len(signs) + more) for one in (alone, together))
+    corrected = np.maximum.accumulate(corrected[::-1])[::-1]  # no difference before a larger one
+    method, drawn = "step-down max-T" if len(gaps) > 1 else "none: one test", None if exact else seed
+    found = {
+        at: Corrected(float(one), float(q), bool(q <= level), len(gaps), drawn, method)
+        for at, one, q in zip(order, p, corrected, strict=True)
+    }
+    return {name: found[at] for at, name in enumerate(gaps)}
 
 
 @lru_cache(maxsize=4)

@@ -4,59 +4,31 @@ Both are known for questions that have a right answer and are not out of scope; 
 deserves. Intervals are over questions: what is asked is whether the judge can be believed here, not for other roles.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
-from dramaturg.evaluation.comparison.plan import Entry, Plan
+from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
+from dramaturg.evaluation.judging.anchors import WORTH
+from dramaturg.evaluation.judging.holding import PAIR
 from dramaturg.evaluation.judging.judges import JUDGES, agreement, judges_kappa
-from dramaturg.evaluation.judging.scales import UNJUDGED, scale_of
+from dramaturg.evaluation.judging.lines import SPEAKER
+from dramaturg.evaluation.judging.scales import UNJUDGED
+from dramaturg.evaluation.judging.standing import Measured
+from dramaturg.evaluation.judging.verdicts import LANGUAGE, Standing
 from dramaturg.evaluation.metrics.calibration import Brier, brier, equal_bins
-from dramaturg.evaluation.metrics.intervals import SHARE, Ends, Interval, Share, cluster_interval
-from dramaturg.evaluation.reports.standings import standing_lines
-from dramaturg.evaluation.reports.tables import (
-    REFUSAL,
-    Found,
-    between,
-    bounds,
-    by_reply,
-    judges_of,
-    signed,
-    table,
-    value_of,
+from dramaturg.evaluation.metrics.intervals import Share
+from dramaturg.evaluation.reports.credit import YES, BoundsCheck, bounds_checks
+from dramaturg.evaluation.reports.standings import standings_in
+from dramaturg.evaluation.reports.tables import Tables, between, bounds, signed, table
+from dramaturg.evaluation.reports.values import REFUSAL, Found, by_reply, judges_of, value_of
+
+STANDING_HEADS = (
+    *("judge", "by", "held against", "language", "right", "95 % interval", "chance", "n"),
+    *("right at another length", "longer", "place"),
 )
-
-YES: Mapping[str, str] = {"accuracy": CEILING, REFUSAL: FLOOR}
-"""Who deserves a yes; the other deserves a no."""
-BLIND = 0.6
-"""An AUC that is no larger tells nothing apart, whatever its interval."""
-
-
-class Check(NamedTuple):
-    """What one judge, by one metric, says of right answers and of a sentence that declines, to the same questions."""
-
-    metric: str
-    judge: str
-    kind: str
-    """share right: of both replies together, half of which deserve a yes. AUC: the share of questions whose right
-    answer is scored above the sentence that declines; the same score counts half."""
-    value: float
-    low: float | None
-    """None where the judge says the same of both every time, or tells them apart half of the times every time."""
-    high: float | None
-    right: Interval
-    """Of the scores of right answers."""
-    declining: Interval
-    n: int
-    """Questions with both scores."""
-    missing: int
-    """Questions without one of them."""
-
-    @property
-    def blind(self) -> bool:
-        """Whether these questions do not show that the judge tells the two apart."""
-        return self.low is None or self.low <= 1 / 2 or (self.kind == "AUC" and self.value <= BLIND)
+NAMED = {SPEAKER: ("who is speaking", "lines of dialogues"), PAIR: ("which of two replies is better", "anchors")}
 
 
 class Calibration(NamedTuple):
@@ -70,54 +42,6 @@ class Calibration(NamedTuple):
 
 
 HEADS = ("metric", "judge", "measure", "value", "95 % interval", "right answers", "declining", "questions", "missing")
-
-
-def checks(plan: Plan, records: Records) -> Iterator[Check]:
-    """Check each judge by each metric for which it is known which reply deserves more; likeness has no judge."""
-    for metric in plan.metrics:
-        if metric not in UNJUDGED and (metric in YES or scale_of(metric).better == "higher"):
-            for judge in judges_of(plan, records, metric):
-                if found := check(plan, records, metric, judge):
-                    yield found
-
-
-def check(plan: Plan, records: Records, metric: str, judge: str) -> Check | None:
-    """Check one judge by one metric; None where no question has both scores."""
-    found = by_reply(records, metric, judge)
-    pairs = [both for both in known_pairs(plan) if all(one.key in found for one in both)]
-    asked = [both for both in pairs if all(found[one.key].applicable for one in both)]
-    scores = [(value_of(right, found), value_of(declining, found)) for right, declining in asked]
-    there = [(right, declining) for right, declining in scores if right is not None and declining is not None]
-    if not there:
-        return None
-    better = [ahead(metric, *both) for both in there]
-    mean = over_questions(better)
-    low, high = mean.low, mean.high
-    scale = scale_of(metric)[:2]
-    right, declining = (over_questions([both[at] for both in there], scale) for at in (0, 1))
-    kind = "share right" if metric in YES else "AUC"
-    return Check(metric, judge, kind, mean.mean, low, high, right, declining, len(there), len(asked) - len(there))
-
-
-def known_pairs(plan: Plan) -> Iterator[tuple[Entry, Entry]]:
-    """The right answer and the sentence that declines, to each question in scope."""
-    declining = {(one.role, one.question): one for one in plan.of(FLOOR)}
-    for one in plan.of(CEILING):
-        if plan.question(one).scope != "out" and (one.role, one.question) in declining:
-            yield one, declining[one.role, one.question]
-
-
-def ahead(metric: str, right: float, declining: float) -> float:
-    """How well one question's two replies are told apart: 1 wholly, 1/2 by half or not at all, 0 the wrong way."""
-    if metric in YES:
-        yes, no = (right, declining) if YES[metric] == CEILING else (declining, right)
-        return (yes + 1 - no) / 2
-    return 0.5 if right == declining else float(right > declining)
-
-
-def over_questions(values: Sequence[float], scale: Ends = SHARE) -> Interval:
-    """The mean over questions."""
-    return cluster_interval({str(at): [one] for at, one in enumerate(values)}, scale=scale, unit="question")
 
 
 def calibrations(plan: Plan, records: Records) -> Iterator[Calibration]:
@@ -140,11 +64,12 @@ def known_probabilities(plan: Plan, found: Found, metric: str) -> Iterator[tuple
                 yield said, YES[metric] == name
 
 
-def judge_lines(plan: Plan, records: Records) -> Iterator[str]:
+def judge_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
     """All that is known of the judges."""
     parts = [
+        *credit_lines(found),
         *standing_lines(plan, records),
-        *check_lines(plan, list(checks(plan, records))),
+        *check_lines(plan, list(bounds_checks(plan, records))),
         *calibration_lines(plan, records),
         *agreement_lines(plan, records),
     ]
@@ -153,8 +78,72 @@ def judge_lines(plan: Plan, records: Records) -> Iterator[str]:
         yield from parts
 
 
-def check_lines(plan: Plan, found: list[Check]) -> Iterator[str]:
-    """What judges say of right answers and of a sentence that declines, and which judges do not tell them apart."""
+def credit_lines(found: Tables) -> Iterator[str]:
+    """From which numbers something may be concluded, and what was looked at."""
+    judged = [one for one in found.credits if one.metric not in UNJUDGED]
+    if judged:
+        yield (
+            "A judge's numbers by a metric count if it stands in every language of the run. From numbers that do not "
+            "count nothing is concluded: no test, no rank, no star."
+        )
+        yield table(
+            ("metric", "judge", "counts", "why not", "what else has to be known"),
+            *(
+                (one.metric, one.judge, "yes" if one.stands else "no", one.why, "; ".join(one.warnings))
+                for one in judged
+            ),
+        )
+
+
+def standing_lines(plan: Plan, records: Records) -> Iterator[str]:
+    """How each judge stands, and which was never held against anything."""
+    graded = [one for one in plan.metrics if one in JUDGES]
+    if not graded:
+        return
+    known = standings_in(plan, records)
+    if known:
+        yield (
+            "Held against replies whose worth is known (anchors), people's scores, and lines without their speaker. "
+            "Right: how often the reply that is worth more is scored higher, or the speaker of four is named. Right at "
+            "another length: the same of a right reply and a wrong one that is longer or shorter. Longer: how much "
+            "higher the same reply is scored at length, as a share of the scale. Place: how often the first reply is "
+            "chosen, or the name at the favourite place."
+        )
+        yield table(STANDING_HEADS, *(cells for one in known for cells in standing_rows(one)))
+    for judge in plan.judges:
+        yield from never_held(judge, [one for one in known if one.judge == judge], graded)
+    heard = {one.judge for one in known if one.metric == SPEAKER}
+    if unheard := [judge for judge in plan.judges if judge not in heard]:
+        yield f"{', '.join(unheard)} {'was' if len(unheard) == 1 else 'were'} never asked who is speaking."
+
+
+def never_held(judge: str, of: list[Standing], graded: list[str]) -> Iterator[str]:
+    """By which metrics a judge was never held against anything, and how it would be."""
+    against = {one.metric for one in of if one.source}
+    lacking = [metric for metric in graded if metric not in against]
+    if lacking:
+        can = [metric for metric in lacking if metric in WORTH]
+        how = f": `dramaturg judges --anchors --metrics {','.join(can)} --judge {judge}` does it" if can else ""
+        yield f"{judge} was never held against anchors by {', '.join(lacking)}{how}."
+
+
+def standing_rows(one: Standing) -> Iterator[Sequence[str]]:
+    """A line of the table, and one for each language where there are several."""
+    by, source = NAMED.get(one.metric, (one.metric, one.source))
+
+    def cells(language: str, told: Measured, *more: Measured | None) -> Sequence[str]:
+        numbers = (signed(told.value), between(told.low, told.high), f"{told.chance:g}", str(told.n))
+        biases = ("" if of is None else f"{signed(of.value)} {between(of.low, of.high)}" for of in more)
+        return (one.judge, by, source, language, *numbers, *biases)
+
+    yield cells("all", one.told, one.crossed, one.length, one.place)
+    if len(one.by_language) > 1:
+        for name, of in one.by_language.items():
+            yield cells(LANGUAGE[name], of.told, of.crossed, of.length, None)
+
+
+def check_lines(plan: Plan, found: list[BoundsCheck]) -> Iterator[str]:
+    """What judges say of right answers and of a sentence that declines."""
     if not plan.bounds and any(one in JUDGES for one in plan.metrics):
         yield "Floor and ceiling were left out: nothing says whether the judges tell right from wrong."
     if not found:
@@ -166,24 +155,9 @@ def check_lines(plan: Plan, found: list[Check]) -> Iterator[str]:
         "tell these two apart is the least: replies of methods lie between them."
     )
     yield table(HEADS, *map(check_cells, found))
-    yield from (blind_line(one) for one in found if one.blind)
 
 
-def blind_line(one: Check) -> str:
-    """That a judge does not tell the two apart, or that so few questions do not show it."""
-    measured = f"{one.kind} {signed(one.value)}, {one.n} questions"
-    if one.value <= BLIND:
-        return (
-            f"**{one.judge} does not tell right answers from a sentence that declines by {one.metric}** ({measured}): "
-            "its numbers there say nothing."
-        )
-    return (
-        f"**That {one.judge} tells right answers from a sentence that declines by {one.metric} is not shown** "
-        f"({measured}): ask more questions before you believe its numbers there."
-    )
-
-
-def check_cells(one: Check) -> Iterator[str]:
+def check_cells(one: BoundsCheck) -> Iterator[str]:
     """A judge's line of the table."""
     yield from (one.metric, one.judge, one.kind, signed(one.value), between(one.low, one.high))
     yield from (f"{signed(side.mean)} {bounds(side)}" for side in (one.right, one.declining))

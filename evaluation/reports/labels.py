@@ -11,7 +11,7 @@ from dramaturg.evaluation.metrics.alignment import Alignment, Floors, alignment,
 from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval, paired_interval
 from dramaturg.evaluation.metrics.paired_tests import LEVEL, Corrected, paired_test
 from dramaturg.evaluation.metrics.type_metrics import majority_type, type_accuracy, type_f1
-from dramaturg.evaluation.reports.tables import SEED, exact_test, uncorrected
+from dramaturg.evaluation.reports.differences import SEED, exact_test
 
 VOTES = "pdb"
 """Whose scores are right where several judged: InCharacter's votes; without them, those of whoever comes first."""
@@ -264,8 +264,8 @@ def differences_of(truth: Truth, scores: Mapping[str, RoleScores], baseline: str
         about = (truth.inventory.metric, truth.name, name, baseline)
         if len(sides[0]) > 1:
             told = paired_test(one, other, seed=SEED, largest=1)
-            yield Apart(*about, interval, told.p, told.method, uncorrected(told.p), told.detectable)
+            yield Apart(*about, interval, told.p, told.method, None, told.detectable)
         else:
             pairs = ([bool(value) for of in side.values() for value in of.values()] for side in sides)
-            p, _, test, corrected, detectable = exact_test(*pairs, level=LEVEL)
-            yield Apart(*about, interval, p, test, corrected, detectable)
+            p, _, test, detectable = exact_test(*pairs, level=LEVEL)
+            yield Apart(*about, interval, p, test, None, detectable)

@@ -4,41 +4,37 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
-from dramaturg.evaluation.comparison.plan import Plan
+from dramaturg.evaluation.comparison.plan import OF_ALL, Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
-from dramaturg.evaluation.judging.scales import RECALL, scale_of
-from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED
+from dramaturg.evaluation.judging.scales import ASKS, RECALL, UNJUDGED, scale_of
+from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED, Interval
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.chunk_usage import passage_lines
+from dramaturg.evaluation.reports.differences import Difference
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judges import judge_lines
-from dramaturg.evaluation.reports.standings import mark_lines
-from dramaturg.evaluation.reports.summary import conclusion, summary_table
+from dramaturg.evaluation.reports.lengths import lengths
+from dramaturg.evaluation.reports.summary import conclusion, summary_table, withheld_lines
 from dramaturg.evaluation.reports.tables import (
     MINUS,
-    REFUSAL,
-    SCOPES,
-    Difference,
+    WITHHELD,
     Row,
     Tables,
     bounds,
-    by_reply,
     comparison_cells,
     costs,
-    has_judges,
-    judges_of,
     overall_refusals,
     signed,
     smallest_seen,
     table,
-    value_of,
     whole,
 )
 from dramaturg.evaluation.reports.talks import talk_lines
+from dramaturg.evaluation.reports.values import REFUSAL, SCOPES, by_reply, has_judges, judges_of, value_of
 
 DIFFERENCE_HEADS = (
-    *("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (Holm)", "test"),
+    *("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (corrected)", "test"),
     "smallest difference to be seen",
 )
 HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
@@ -53,14 +49,15 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
     parts = [
         "# Evaluation",
         *([conclusion(plan, found)] if plan.metrics else []),
-        *mark_lines(plan, records, *plan.metrics),
+        *withheld_lines(found),
         *summary_table(plan, found, costs(plan, records)),
         *about(plan, records, found),
         *interview_parts(plan),
         *metric_tables(plan, records, found),
         *difference_table(plan, found),
         *refusal_lines(plan, records),
-        *judge_lines(plan, records),
+        *judge_lines(plan, records, found),
+        *length_lines(plan, records, found),
         *talk_lines(plan, records),
         *spread_lines(plan, records, found),
         *passage_lines(plan, records),
@@ -71,13 +68,13 @@ def markdown(plan: Plan, records: Records, found: Tables) -> str:
 
 
 def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
-    """What was done, and whether it counts."""
+    """What was done, and whether all of it is there."""
     if not found.valid:
         yield (
-            f"**This run is invalid**: what was planned is missing, or more than {MISSING_ALLOWED:.0%} of a number. "
-            "The same command asks for it."
+            f"**This run is incomplete**: what was planned is missing, or more than {MISSING_ALLOWED:.0%} of a number. "
+            "The same command asks for it. Nothing is concluded from numbers that lack it."
         )
-        yield "\n".join(f"- {one}" for one in found.problems)
+        yield "\n".join(f"- {one}" for one in found.missing)
     asked = ""
     if plan.metrics:
         licence = f" ({plan.licence})" if plan.licence else ""
@@ -85,18 +82,27 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         what = f"Talks: {plan.talks} of {number} turns" if plan.talks else f"Questions: {number}"
         asked = f"{what}, from {plan.dataset}{licence}. "
     judges = f"Judges: {', '.join(plan.judges)}. " if has_judges(plan) else ""
+    versions = " and ".join(plan.versions(records))
     yield (
         f"Methods: {', '.join(plan.methods)}. Roles: {', '.join(plan.roles)}. {asked}Seeds: "
-        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {plan.dramaturg}."
+        f"{', '.join(map(str, plan.seeds))}. Speaker: {plan.model}. {judges}Dramaturg {versions}."
     )
-    yield f"Each method is compared with {plan.compared_with}."
+    if plan.methods[1:] and plan.metrics:
+        metric, judge = plan.primary_metric
+        by = "" if metric in UNJUDGED else " by the mean of all judges" if judge == OF_ALL else f" by {judge}"
+        yield f"Each method is compared with {plan.compared_with}; the primary comparison is that of {metric}{by}."
     yield from left_out_lines(plan)
     for rules, whose in (("paper", "the papers' rules"), ("ours", "our rules where we deviate from the papers")):
         if names := [name for name in plan.methods if rules_of(name) == rules]:
             yield f"By {whose}: {', '.join(names)}."
     yield from emotion_lines(plan, records)
-    if has_judges(plan) and set(plan.judges) == {plan.model}:
-        yield "The judge is the model that spoke: models like what they write. Name another one by `--judge`."
+    if plan.anonymous:
+        yield "The judges were shown neither the names of the roles nor those of who asks."
+    if has_judges(plan) and plan.model in plan.judges:
+        yield (
+            f"{plan.model} spoke, and is a judge of what it has said: models like what they write. Name another one by "
+            "`--judge`."
+        )
     if plan.bounds:
         yield (
             f"Beside the methods stand two that need no model. {FLOOR}, the floor, says one sentence to everything: "
@@ -128,12 +134,16 @@ def emotion_lines(plan: Plan, records: Records) -> Iterator[str]:
 
 
 def left_out_lines(plan: Plan) -> Iterator[str]:
-    """What was not asked, and why."""
+    """What was not asked, or is left out, and why."""
+    for one in plan.excluded:
+        yield f"Left out of this report, as no method has it: “{one.text}” of {one.role} ({one.why})."
     if plan.taken_from:
         yield (
             f"This run began with what was answered in {plan.taken_from}, under another plan: whoever has seen numbers "
             "before planning has looked more than once."
         )
+    if plan.unplayed:
+        yield f"Left out, since not all of these methods can play them: {'; '.join(plan.unplayed)}."
     if plan.repeated:
         number = sum(plan.repeated.values())
         yield f"{number} question{'s' * (number > 1)} stood there more than once: each is asked once."
@@ -148,7 +158,7 @@ def metric_tables(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
     """A table for each metric, and what its intervals are."""
     for metric in plan.metrics:
         yield f"## {metric}"
-        yield from mark_lines(plan, records, metric)
+        yield from withheld_lines(found, metric)
         yield from metric_lines(metric, found)
         if of := [one for one in found.rows if one.metric == metric]:
             yield table(HEADS, *map(row_cells, of))
@@ -160,7 +170,7 @@ def metric_tables(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
 def metric_lines(metric: str, found: Tables) -> Iterator[str]:
     """The scale of a metric, and of which questions it was not asked."""
     scale, rows = scale_of(metric), [one for one in found.rows if one.metric == metric]
-    yield f"From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
+    yield f"{ASKS[metric]} From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
     for scope in (scope for name, scope in found.unasked if name == metric):
         yield f"{SCOPES[scope].capitalize() if scope else 'It was'} not asked: the plan has no such question."
     if rows and not any(one.interval for one in rows):
@@ -173,7 +183,11 @@ def interval_lines(rows: Sequence[Row]) -> Iterator[str]:
     if methods := sorted({one.method for one in known if one.low is not None}):
         yield f"Intervals: {'; '.join(methods)}."
     yield from sorted(
-        {f"{'No interval where' if one.low is None else 'Where'} {one.reason}." for one in known if one.reason}
+        {
+            f"{'There is no interval' if one.low is None else 'An interval rests on little'} where {one.reason}."
+            for one in known
+            if one.reason
+        }
     )
 
 
@@ -185,35 +199,23 @@ def row_cells(row: Row) -> Iterator[str]:
         yield from ("none" if gone else "not asked", "", "0", str(gone.missing) if gone else "0", "")
         yield str(row.not_applicable)
         return
-    yield from (signed(row.interval.mean), bounds(row.interval), str(row.interval.n_values))
+    yield f"{signed(row.interval.mean)}{WITHHELD * bool(row.withheld)}"
+    yield from (bounds(row.interval), str(row.interval.n_values))
     yield f"{gone.missing} of {gone.n}"
     yield f"{signed(gone.lowest)} to {signed(gone.highest)}" if gone.missing else ""
     yield str(row.not_applicable)
 
 
-def difference_table(plan: Plan, found: Tables, tests: int | None = None) -> Iterator[str]:
-    """Each method against the baseline, with tests that are corrected together; and all other pairs.
-
-    Args:
-        plan: the plan.
-        found: what is shown.
-        tests: over how many tests the correction is; None: those that are shown.
-    """
-    if not found.planned:
+def difference_table(plan: Plan, found: Tables, metric: str = "") -> Iterator[str]:
+    """Each method against the baseline, with its test, role by role; and all other pairs. Of one metric, or of all."""
+    of = [one for one in found.differences if metric in ("", one.metric)]
+    if not (planned := [one for one in of if one.planned]):
         return
     yield f"### Differences from {plan.compared_with}"
-    yield table(DIFFERENCE_HEADS, *map(difference_cells, found.planned))
-    number = tests or sum(one.p is not None for one in found.planned)
-    minus = f"Planned: each method minus {plan.compared_with}, the baseline"
-    yield (
-        f"{minus}. Holm's correction is over "
-        f"{f'all {number} tests' if number > 1 else 'this one test'}; a p (Holm) below 0.05 is marked by *. Intervals "
-        f"are over {found.units}. The smallest difference to be seen is found in 80 of 100 such runs, where "
-        f"{found.units} differ as they do here and p has to come below 0.05 / {number}; — where none would be."
-        if number
-        else f"{minus}. There is no test."
-    )
-    if others := [one for one in found.differences if not one.planned]:
+    yield table(DIFFERENCE_HEADS, *map(difference_cells, planned))
+    yield test_note(plan, found)
+    yield from role_table(plan, planned)
+    if others := [one for one in of if not one.planned]:
         yield "### Other pairs"
         yield (
             "Exploratory: nobody planned to compare these, and there are many. Their intervals are not corrected, and "
@@ -222,23 +224,105 @@ def difference_table(plan: Plan, found: Tables, tests: int | None = None) -> Ite
         yield table(DIFFERENCE_HEADS[:7], *([*difference_cells(one)][:7] for one in others))
 
 
+def test_note(plan: Plan, found: Tables) -> str:
+    """How the planned comparisons are tested."""
+    minus = f"Planned: each method minus {plan.compared_with}, the baseline"
+    families = {
+        name: [one for one in found.planned if one.corrected and one.primary == primary]
+        for name, primary in (("primary", True), ("other", False))
+    }
+    if not any(families.values()):
+        return f"{minus}. There is no test."
+    counts = " and ".join(
+        f"the {len(of)} {name} comparison{'s' * (len(of) > 1)}" for name, of in families.items() if of
+    )
+    how = sorted({one.corrected.method for of in families.values() for one in of if one.corrected})
+    return (
+        f"{minus}. p is corrected within {counts} ({'; '.join(how)}). * a corrected p of 0.05 or less, which stays so "
+        f"if all that is missing were the worst for the difference. Intervals are over {found.units}. The smallest "
+        f"difference to be seen is found in 80 of 100 such runs by this test, where {found.units} differ as they do "
+        "here; — where none would be."
+    )
+
+
+def role_table(plan: Plan, planned: Sequence[Difference]) -> Iterator[str]:
+    """The differences role by role: one role that is far from the others makes a test of few roles unsafe."""
+    shown = [one for one in planned if one.by_role]
+    if shown:
+        yield "Role by role:"
+        heads = ("metric", "questions", "judge", "difference", *plan.roles)
+        yield table(
+            heads,
+            *(
+                (
+                    *difference_name(one),
+                    *(signed(one.by_role[role]) if role in one.by_role else "" for role in plan.roles),
+                )
+                for one in shown
+            ),
+        )
+
+
+def difference_name(one: Difference) -> tuple[str, str, str, str]:
+    """What a difference is of."""
+    mark = f" {WITHHELD}" if one.withheld else " (primary)" if one.primary else ""
+    return one.metric, SCOPES[one.scope], f"{one.judge}{mark}", f"{one.first} {MINUS} {one.second}"
+
+
 def difference_cells(one: Difference) -> Iterator[str]:
     """The cells of a difference."""
-    yield from (one.metric, SCOPES[one.scope], one.judge, f"{one.first} {MINUS} {one.second}")
-    yield from comparison_cells(one.interval, one.p, one.corrected, one.test)
-    yield smallest_seen(one.detectable)
+    yield from difference_name(one)
+    mean, *others = comparison_cells(one.interval, one.p, one.corrected, one.test, starred=one.found)
+    yield f"{mean}{WITHHELD * bool(one.withheld)}"
+    yield from others
+    yield smallest_seen(one.detectable) if one.p is not None else ""
+
+
+def length_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+    """How long the replies are, and what is left of differences at equal length."""
+    told = [*lengths(plan, records)]
+    if not told or not found.rows:
+        return
+    yield "## Length of replies"
+    yield table(
+        ("method", "characters", "95 % interval", "n"),
+        *((name, f"{one.mean:,.0f}", length_ends(one), str(one.n_values)) for name, one in told),
+    )
+    if rows := [one for one in found.planned if one.equal_length]:
+        yield (
+            "At equal length: the difference less what length explains, which is how scores change with the logarithm "
+            "of length among the replies of one method to one role. A reply that says more may deserve more: where a "
+            "difference is not left at equal length, ask which of the two it is."
+        )
+        yield table(
+            ("metric", "questions", "judge", "difference", "mean", "at equal length", "95 % interval"),
+            *(length_cells(one) for one in rows),
+        )
+
+
+def length_ends(one: Interval) -> str:
+    """An interval of characters."""
+    return "none" if one.low is None or one.high is None else f"[{one.low:,.0f}, {one.high:,.0f}]"
+
+
+def length_cells(one: Difference) -> Iterator[str]:
+    """A difference beside what is left of it at equal length."""
+    yield from difference_name(one)
+    yield signed(one.interval.mean)
+    if one.equal_length:
+        yield from (signed(one.equal_length.mean), bounds(one.equal_length))
 
 
 def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """RoleRAG's rate of rejected unknown questions as a whole."""
+    """How often a role kept to what it can know, in and out of scope together; after RoleRAG's UQR."""
     names = [*plan.methods, *(one for one in plan.bounds if one == FLOOR)]
     judges = judges_of(plan, records, REFUSAL)
     rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in names for judge in judges]
     known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
     if known:
         yield (
-            "UQR as a whole (refusals out of scope and answers in scope, of all; a role that always refuses has the "
-            f"share of questions out of scope): {'; '.join(known)}."
+            "Kept to what the role can know, as a whole (refusals out of scope and answers in scope, of all; a role "
+            f"that always refuses has the share of questions out of scope): {'; '.join(known)}."
         )
 
 

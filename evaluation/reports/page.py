@@ -13,7 +13,8 @@ from string import Template
 
 from markdown_it import MarkdownIt
 
-from dramaturg.evaluation.comparison.plan import Entry, Plan, read_plan
+from dramaturg.evaluation.comparison.exclusions import reported_plan
+from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, RecordFile, Records, Reply
 from dramaturg.evaluation.judging.measures import shown_texts
 from dramaturg.evaluation.judging.scales import scale_of
@@ -30,39 +31,38 @@ from dramaturg.evaluation.reports.markdown import (
     difference_table,
     interval_lines,
     judge_notes,
+    length_lines,
     markdown,
     metric_lines,
     refusal_lines,
     row_cells,
     spread_lines,
 )
-from dramaturg.evaluation.reports.standings import mark_lines
 from dramaturg.evaluation.reports.summary import (
     Column,
     MethodSummary,
-    cell,
     columns,
     conclusion,
     heads,
-    is_found,
     method_summaries,
+    summary_cells,
+    summary_heads,
     table_note,
+    withheld_lines,
 )
 from dramaturg.evaluation.reports.tables import (
-    REFUSAL,
-    SCOPES,
+    WITHHELD,
     ReplyCosts,
     Row,
     Tables,
-    by_reply,
     costs,
     signed,
     table,
     tables,
-    value_of,
     whole,
 )
 from dramaturg.evaluation.reports.talks import talk_lines
+from dramaturg.evaluation.reports.values import REFUSAL, SCOPES, by_reply, value_of
 from dramaturg.stores.files import write_bytes
 
 MARKDOWN, PAGE = "report.md", "report.html"
@@ -70,7 +70,7 @@ MARKDOWN, PAGE = "report.md", "report.html"
 
 def written_report(folder: Path) -> list[Path]:
     """Write the report of a run anew, from its plan and its records alone; return its files."""
-    return report_files(folder, read_plan(folder), RecordFile(folder).read())
+    return report_files(folder, reported_plan(folder), RecordFile(folder).read())
 
 
 def report_files(folder: Path, plan: Plan, records: Records) -> list[Path]:
@@ -87,7 +87,7 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
     top = [
         "<h1>Evaluation</h1>",
         *([as_html(conclusion(plan, found))] if plan.metrics else []),
-        *map(as_html, mark_lines(plan, records, *plan.metrics)),
+        *map(as_html, withheld_lines(found)),
         *summary_section(plan, found, spent),
     ]
     sections = {
@@ -95,7 +95,8 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
         "Interviews": interview_sections(plan, as_html),
         "Metrics": metric_sections(plan, records, found),
         "Talks": map(as_html, talk_lines(plan, records)),
-        "Judges": [*map(as_html, judge_lines(plan, records)), *calibration_pictures(plan, records)],
+        "Judges": [*map(as_html, judge_lines(plan, records, found)), *calibration_pictures(plan, records)],
+        "Length": map(as_html, length_lines(plan, records, found)),
         "Spread": map(as_html, spread_lines(plan, records, found)),
         "Passages": map(as_html, passage_lines(plan, records)),
         "Cost": map(as_html, cost_table(plan, records)),
@@ -112,7 +113,7 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
     own = b64encode(sha256(style.encode()).digest()).decode()  # by its checksum the style holds, and no other
     policy = f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'sha256-{own}'"
     return Template(template).substitute(
-        policy=policy, style=style, top="\n".join(top), contents=links, body=scrolling("\n".join(body))
+        policy=policy, style=style, top=greyed("\n".join(top)), contents=links, body=scrolling(greyed("\n".join(body)))
     )
 
 
@@ -126,34 +127,33 @@ def scrolling(html: str) -> str:
     return re.sub("<table>", opened, html).replace("</table>", "</table></div>")
 
 
+def greyed(html: str) -> str:
+    """The same, with cells of numbers from which nothing is concluded in grey."""
+    return re.sub(rf"<td( class=number)?>(?=(?:(?!</td>).)*{WITHHELD})", r"<td class='number withheld'>", html)
+
+
 def summary_section(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> Iterator[str]:
     """The table of all methods, and beside it what quality costs."""
     if not found.rows:
         return
-    chosen, marked = columns(plan, found), {(*one[:3], one.first) for one in found.planned if is_found(one)}
-    summaries = method_summaries(plan, found, spent)
-    head = "".join(
-        f"<th scope=col>{escape(name)}</th>" for name in ("method", "rank", *heads(chosen), "tokens a reply")
-    )
+    chosen, summaries = columns(plan, found), method_summaries(plan, found, spent)
+    head = "".join(f"<th scope=col>{escape(name)}</th>" for name in summary_heads(plan, found))
     lines = []
     for one in summaries:
-        named = next((row.named for row in one.rows.values()), one.contestant)
+        named, rank, *texts, tokens = map(escape, summary_cells(plan, found, one))
         cells = []
-        for column in chosen:
+        for column, text in zip(chosen, texts, strict=True):
             row = one.rows.get(column)
-            text = escape(cell(row, (*column, one.contestant) in marked))
             mean, _, interval = text.partition(" [")
             shown = f"{mean} <small>[{interval}</small>" if interval else mean
             cells.append(f'<a href="#{anchor(row)}">{shown}</a>' if row and row.interval else shown)
-        rank = "" if one.rank is None else f"{one.rank:.1f}"
-        tokens = "" if one.tokens is None else f"{one.tokens:,.0f}"
         numbers = "".join(f"<td class=number>{text}</td>" for text in (rank, *cells, tokens))
-        lines.append(f"<tr><th scope=row>{escape(named)}</th>{numbers}</tr>")
+        lines.append(f"<tr><th scope=row>{named}</th>{numbers}</tr>")
     drawn = cost_picture(plan, summaries, chosen[0]) if chosen else ""
     yield (
         f"<div class=first><div class=scroll tabindex=0 role=region aria-label='All methods by all metrics'>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>{drawn}</div>"
-        f"<p class=dim>{escape(table_note(plan))}</p>"
+        f"<p class=dim>{escape(table_note(plan, found))}</p>"
     )
 
 
@@ -185,7 +185,7 @@ def metric_sections(plan: Plan, records: Records, found: Tables) -> Iterator[str
     """A fold for each metric: its table, its pictures, its differences, and behind each number its replies."""
     for metric in plan.metrics:
         yield f"<details class=metric id=m-{metric}><summary><h2>{escape(metric)}</h2></summary>"
-        yield from map(as_html, mark_lines(plan, records, metric))
+        yield from map(as_html, withheld_lines(found, metric))
         yield from map(as_html, metric_lines(metric, found))
         known = [one for one in found.rows if one.metric == metric]
         if known:
@@ -202,8 +202,7 @@ def metric_sections(plan: Plan, records: Records, found: Tables) -> Iterator[str
             title = f"{metric}, by {judge}"
             yield image(interval_figure(title, named, low, high), f"{title}: the means and intervals of the table")
             yield from map(as_html, attribute_table(plan, records, metric, judge))
-        only = found._replace(differences=tuple(one for one in found.differences if one.metric == metric))
-        yield from map(as_html, difference_table(plan, only, sum(one.p is not None for one in found.planned)))
+        yield from map(as_html, difference_table(plan, found, metric))
         if metric == REFUSAL:
             yield from map(as_html, refusal_lines(plan, records))
         if known:

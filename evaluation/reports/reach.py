@@ -1,12 +1,12 @@
 """What a plan can show at all, before anything is asked: the smallest p, and the smallest difference."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import fmean
 
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.measures import may_apply
-from dramaturg.evaluation.judging.scales import scale_of
+from dramaturg.evaluation.judging.scales import UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.paired_tests import (
     FEWEST_FLIPPED,
     LEVEL,
@@ -14,7 +14,8 @@ from dramaturg.evaluation.metrics.paired_tests import (
     least_p,
     smallest_difference,
 )
-from dramaturg.evaluation.reports.tables import PARTS, judges_of, tables, unit
+from dramaturg.evaluation.reports.tables import tables
+from dramaturg.evaluation.reports.values import PARTS, judges_of, unit
 
 DISCORDANT = 0.3
 """The share of questions that one of two methods has right and the other has not, where nothing is known."""
@@ -34,30 +35,33 @@ def reach_lines(plan: Plan, records: Records) -> Iterator[str]:
     if n < 2:
         yield f"The metrics apply to {n} {units}: no test is possible."
         return
-    many = f"{tests} comparison{'s' * (tests > 1)} with {plan.compared_with}"
+    metric, judge = plan.primary_metric
+    others = plan.methods[1:]
+    first = f"the primary comparison ({metric}{'' if metric in UNJUDGED else f' by {judge}'})"
+    first += f" of {len(others)} methods" if others[1:] else ""
     if n < FEWEST_FLIPPED:
         by = "by Student's t" if roles > 1 else "by McNemar's test (yes or no) or by Student's t (scores)"
         yield (
-            f"{n} {units}: sign flips reach no p below {least_p(n):.3g}, so that {many} would be tested {by}. "
+            f"{n} {units}: sign flips reach no p below {least_p(n):.3g}, so that {first} would be tested {by}. "
             f"Student's t assumes that the differences of {units} are normal; from {FEWEST_FLIPPED} on nothing is "
             "assumed of them but symmetry."
         )
     else:
-        enough = next(size for size in range(n, 1000) if least_p(size) <= LEVEL / tests)
-        corrected = min(1.0, least_p(n) * tests)
-        yield f"{n} {units}: the smallest p is {least_p(n):.2g}, {corrected:.2g} after Holm's correction of {many}."
-        if enough > n:
-            yield f"No difference can be found: it takes {enough} {units}, or fewer methods, metrics or judges."
-    known = [one.detectable for one in tables(plan, records).planned if one.detectable is not None]
+        rest = tests - len(others) * parts_of(plan, metric)
+        more = f"; the other {rest} are corrected together" if rest > 0 else ""
+        itself = f"{first} with {plan.compared_with} is tested by itself{more}"
+        yield f"{n} {units}: {itself}. The smallest p is {least_p(n):.2g}."
+    known = [one.detectable for one in tables(plan, records).planned if one.primary and one.detectable is not None]
+    number = len(others) * parts_of(plan, metric)
     if known:
         yield (
-            f"The smallest difference that is found 80 times of 100, as {units} differ in what is there already: from "
-            f"{min(known):.3f} to {max(known):.3f} by metric."
+            f"The smallest difference that it finds 80 times of 100, as {units} differ in what is there already: "
+            f"{' to '.join(f'{one:.3f}' for one in sorted({min(known), max(known)}))}."
         )
-    elif sds := detectable_sds(n, LEVEL / tests):
-        told = f"The smallest difference that is found 80 times of 100 is {sds:.2f} standard deviations over {units}"
-        shares = any(scale_of(metric)[:2] == (0, 1) for metric in plan.metrics)
-        yield f"{told}{share_in_words(plan, n, sds, LEVEL / tests) if shares else ''}."
+    elif sds := detectable_sds(n, tests=number):
+        told = f"The smallest difference that it finds 80 times of 100 is {sds:.2f} standard deviations over {units}"
+        shares = scale_of(metric)[:2] == (0, 1)
+        yield f"{told}{share_in_words(plan, n, sds, LEVEL / number) if shares else ''}."
 
 
 def share_in_words(plan: Plan, n: int, sds: float, level: float) -> str:
@@ -81,11 +85,12 @@ def applicable(plan: Plan, metric: str) -> set[str]:
 
 
 def number_of_tests(plan: Plan, records: Records) -> int:
-    """Over how many tests the correction will be."""
-    scopes = {one.scope for of in plan.questions.values() for one in of}
-
-    def parts(metric: str) -> Sequence[str]:
-        return [one for one in PARTS.get(metric, ("",)) if not one or one in scopes]
-
-    keys = sum(len(parts(metric)) * len(judges_of(plan, records, metric)) for metric in plan.metrics)
+    """How many comparisons with the baseline there will be."""
+    keys = sum(parts_of(plan, metric) * len(judges_of(plan, records, metric)) for metric in plan.metrics)
     return keys * (len(plan.methods) - 1)
+
+
+def parts_of(plan: Plan, metric: str) -> int:
+    """In how many parts of the questions a metric is told."""
+    scopes = {one.scope for of in plan.questions.values() for one in of}
+    return sum(not one or one in scopes for one in PARTS.get(metric, ("",)))

@@ -1,22 +1,26 @@
-"""The top of a report: one table of methods and metrics, ranks, and what can be concluded in two sentences."""
+"""The top of a report: one table of methods and metrics, ranks, and what can be concluded, in a few sentences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from dramaturg.evaluation.comparison.plan import Plan
-from dramaturg.evaluation.judging.scales import SIMILARITY, UNJUDGED, scale_of
-from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, LEVEL, least_p
+from dramaturg.evaluation.comparison.plan import OF_ALL, Plan
+from dramaturg.evaluation.judging.scales import SIMILARITY, UNJUDGED
+from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, least_p
+from dramaturg.evaluation.reports.credit import UNCHECKED
+from dramaturg.evaluation.reports.differences import Difference
 from dramaturg.evaluation.reports.tables import (
-    SCOPES,
-    Difference,
+    WITHHELD,
     ReplyCosts,
     Row,
     Tables,
     bounds,
+    p_text,
+    primary_judges,
     signed,
     table,
 )
+from dramaturg.evaluation.reports.values import SCOPES, better
 
 Column = tuple[str, str, str]
 """A metric, the scope of its questions, and the judge."""
@@ -36,17 +40,20 @@ class MethodSummary(NamedTuple):
 
 
 def columns(plan: Plan, found: Tables) -> list[Column]:
-    """The columns of the table: each metric by the first judge of the plan, likeness by each embedding model."""
+    """The columns of the table: each metric by one judge, likeness by each embedding model.
+
+    The judge is that of the primary comparison, of other metrics the first of the plan; one that fails its checks gives
+    way to the next one that stands.
+    """
+    stands = {(one.metric, one.judge): one.stands for one in found.credits}
+    chosen: dict[str, str] = {}
+    for metric in plan.metrics:
+        of = [one.judge for one in found.credits if one.metric == metric]
+        if metric == plan.primary_metric[0]:
+            of = [*primary_judges(plan, found.credits), *of]
+        chosen[metric] = next((one for one in of if stands[metric, one]), of[0] if of else "")
     known = dict.fromkeys((one.metric, one.scope, one.judge) for one in found.rows)
-    return [one for one in known if one[0] in UNJUDGED or one[2] == plan.judges[0]]
-
-
-def better(metric: str, scope: str) -> str:
-    """Which values of a metric are better, where it is asked about questions of a scope."""
-    way = scale_of(metric).better
-    if way == "by_scope":
-        return "higher" if scope == "out" else "lower"
-    return way
+    return [one for one in known if one[0] in UNJUDGED or one[2] == chosen[one[0]]]
 
 
 def method_summaries(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> list[MethodSummary]:
@@ -54,7 +61,7 @@ def method_summaries(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> 
     chosen = columns(plan, found)
     rows = {((one.metric, one.scope, one.judge), one.contestant): one for one in found.rows}
     ranks: dict[str, list[float]] = {name: [] for name in plan.methods}
-    for column in chosen:
+    for column in [one for one in chosen if not withheld_from(found, one)]:
         sign = -1 if better(*column[:2]) == "higher" else 1
         means = {
             name: sign * one.interval.mean
@@ -79,6 +86,11 @@ def method_summaries(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> 
     return sorted(all_of, key=lambda one: (one.contestant in plan.bounds, one.rank is None, one.rank or 0.0))
 
 
+def withheld_from(found: Tables, column: Column) -> str:
+    """Why nothing is concluded from a column; empty where it may be."""
+    return found.credit(column[0], column[2]).why
+
+
 def heads(chosen: Sequence[Column]) -> list[str]:
     """The heads of the columns: which metric, of which questions, and which way is better."""
     embedders = [one for one in chosen if one[0] == SIMILARITY]
@@ -90,30 +102,41 @@ def heads(chosen: Sequence[Column]) -> list[str]:
     return found
 
 
+def summary_heads(plan: Plan, found: Tables) -> list[str]:
+    """The heads of the table of all methods by all metrics."""
+    return ["method", "rank", *heads(columns(plan, found)), "tokens a reply"]
+
+
+def summary_cells(plan: Plan, found: Tables, one: MethodSummary) -> Iterator[str]:
+    """A method in the table."""
+    marked = {(*of[:3], of.first) for of in found.found}
+    yield next((row.named for row in one.rows.values()), one.contestant)
+    yield "" if one.rank is None else f"{one.rank:.1f}"
+    for column in columns(plan, found):
+        yield cell(one.rows.get(column), (*column, one.contestant) in marked)
+    yield "" if one.tokens is None else f"{one.tokens:,.0f}"
+
+
 def summary_table(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> Iterator[str]:
     """The table in Markdown, under what can be concluded."""
     if not found.rows:
         return
-    chosen, marked = columns(plan, found), {(*one[:3], one.first) for one in found.planned if is_found(one)}
-    rows = (
-        (
-            one.rows[next(iter(one.rows))].named if one.rows else one.contestant,
-            "" if one.rank is None else f"{one.rank:.1f}",
-            *(cell(one.rows.get(column), (*column, one.contestant) in marked) for column in chosen),
-            "" if one.tokens is None else f"{one.tokens:,.0f}",
-        )
-        for one in method_summaries(plan, found, spent)
-    )
-    yield table(("method", "rank", *heads(chosen), "tokens a reply"), *rows)
-    yield table_note(plan)
+    methods = method_summaries(plan, found, spent)
+    yield table(summary_heads(plan, found), *(summary_cells(plan, found, one) for one in methods))
+    yield table_note(plan, found)
 
 
-def table_note(plan: Plan) -> str:
+def table_note(plan: Plan, found: Tables) -> str:
     """What has to be known of the table."""
-    judge = f" Judged metrics are by {plan.judges[0]}, the first judge." if len(plan.judges) > 1 else ""
+    chosen = columns(plan, found)
+    judges = dict.fromkeys(judge for metric, _, judge in chosen if metric not in UNJUDGED)
+    by = f" Judged by {'; '.join(judges)}." if judges and len(plan.judges) > 1 else ""
+    failed = [one for one in chosen if withheld_from(found, one)]
+    mark = f" {WITHHELD} nothing is concluded from this number." if failed else ""
+    counts = " that count" if failed else ""
     return (
-        f"Means with 95 % intervals; * differs from {plan.compared_with} after Holm's correction. Rank: the mean of "
-        f"the ranks by metric, 1 is best.{judge} Tokens are those of the reply, and its part of index and judgements."
+        f"Means with 95 % intervals; * differs from {plan.compared_with}.{mark} Rank: the mean of the ranks by the "
+        f"metrics{counts}, 1 is best.{by} Tokens are those of the reply, and its part of index and judgements."
     )
 
 
@@ -121,45 +144,116 @@ def cell(row: Row | None, marked: bool) -> str:
     """A number of the table."""
     if row is None or row.interval is None:
         return "not asked" if row and not row.missing else "none"
-    return f"{signed(row.interval.mean)}{'*' * marked} {bounds(row.interval)}"
-
-
-def is_found(one: Difference) -> bool:
-    """Whether a comparison with the baseline differs after correction."""
-    return bool(one.corrected and one.corrected.significant)
+    mark = WITHHELD if row.withheld else "*" * marked
+    return f"{signed(row.interval.mean)}{mark} {bounds(row.interval)}"
 
 
 def conclusion(plan: Plan, found: Tables) -> str:
-    """What can be concluded, in two sentences."""
-    planned, n = found.planned, len(plan.roles)
-    if found.problems:
-        return (
-            "Nothing is concluded: the run is invalid, because results that were planned are missing. They are named "
-            "below; the numbers are of what is there."
-        )
+    """What can be concluded: by the primary comparison, by the others, and what could not have been found."""
+    planned = [one for one in found.planned if not one.withheld]
+    if found.withheld and not planned:
+        return "Nothing is concluded: no judge's numbers can bear it, for the reasons below."
     if not planned:
         return "Nothing is compared: there is one method, or nothing that two have. Its numbers stand below."
-    differ = [one for one in planned if is_found(one)]
     if all(one.p is None for one in planned):
         return f"Nothing is tested, and nothing can be concluded: {planned[0].test.removeprefix('none: ')}."
-    over = f"{n} roles" if n > 1 else f"the {found.units} of one role, {plan.roles[0]}"
-    first = (
-        f"Of {len(planned)} planned comparison{'s' * (len(planned) > 1)} with {plan.compared_with} over {over}, "
-        f"{len(differ) or 'none'} differ{'s' * (len(differ) == 1)} after Holm's correction"
-    )
-    if differ:
-        first += f": {found_in_words(differ)}"
-    if n == 1:
-        return f"{first}. This is about more {found.units} of this kind to this role: nothing is concluded beyond it."
-    return f"{first}. {reach(planned, n)}"
+    others = [one for one in planned if not one.primary]
+    said = [primary_in_words(plan, found, [one for one in planned if one.primary])]
+    said += [others_in_words(others)] if others else []
+    return f"{'. '.join([*said, *caveats(plan, found, planned)])}."
 
 
-def found_in_words(differ: Sequence[Difference]) -> str:
-    """Who is better or worse, and by what; of many methods, by how many metrics, the most first."""
+def caveats(plan: Plan, found: Tables, planned: Sequence[Difference]) -> Iterator[str]:
+    """What has to be known of the conclusion."""
+    roles = len(plan.roles)
+    if roles == 1:
+        yield f"This is about more {found.units} of this kind to this role: nothing is concluded beyond it"
+    if 1 < roles < FEWEST_FLIPPED:
+        yield (
+            f"With fewer than {FEWEST_FLIPPED} roles this rests on Student's t, which takes the differences of roles "
+            f"for normal: sign flips, which do not, reach no p below {least_p(roles):.3g} here"
+        )
+    if any(not one.found for one in planned):
+        yield "Where no difference is shown, that is no proof that there is none"
+    if short := [one for one in planned if one.found and not at_equal_length(one)]:
+        which = ", ".join(dict.fromkeys(f"{one.first} by {one.metric}" for one in short[:NAMED]))
+        yield f"At equal length of replies it is not shown that a difference is left: {which}"
+    unchecked = {
+        one.judge for one in planned for of in found.credit(one.metric, one.judge).checks if of.kind == UNCHECKED
+    }
+    if unchecked:
+        yield f"Nothing shows whether {' or '.join(sorted(unchecked))} can tell right from wrong"
+    if found.withheld:
+        of_these = ", ".join(f"{one.metric} by {one.judge}" for one in found.withheld)
+        yield f"Nothing is concluded from {of_these} ({WITHHELD})"
+
+
+def at_equal_length(one: Difference) -> bool:
+    """Whether a difference goes the same way at equal length of replies, with its whole interval."""
+    left = one.equal_length
+    if left is None or left.low is None or left.high is None:
+        return True
+    return left.low > 0 if one.interval.mean > 0 else left.high < 0
+
+
+def withheld_lines(found: Tables, *metrics: str) -> Iterator[str]:
+    """By which metric and judge nothing is concluded, and why; those of one reason together."""
+    by: dict[str, list[str]] = {}
+    for one in found.withheld:
+        if not metrics or one.metric in metrics:
+            by.setdefault(one.why, []).append(f"{one.metric} by {one.judge}")
+    for why, of in by.items():
+        yield f"**Nothing is concluded from {', '.join(of)}** ({WITHHELD}): {why}."
+
+
+def primary_in_words(plan: Plan, found: Tables, first: Sequence[Difference]) -> str:
+    """What the primary comparison shows, and whose it is where it is not that of the judge that the plan names."""
+    metric, judge = plan.primary_metric
+    if not first:
+        return f"The primary comparison, by {metric}, says nothing: no judge's numbers bear it"
+    by, number = [*dict.fromkeys(one.judge for one in first)], len(plan.roles)
+    over = f"{number} roles" if number > 1 else f"the {found.units} of one role, {plan.roles[0]}"
+    whose = "" if metric in UNJUDGED else f"judged by {by[0]}, "
+    if whose and judge not in (OF_ALL, *by):
+        whose = f"judged by {by[0]}, as {judge} fails its checks, "
+    what = f"Primary comparison with {plan.compared_with} by {metric} ({whose}over {over})"
+    if differ := [one for one in first if one.found]:
+        sizes = "; ".join(size_in_words(one) for one in differ[:NAMED])
+        return f"{what}: {found_in_words(differ)} ({sizes})"
+    if any(one.corrected and one.corrected.significant for one in first):
+        return f"{what}: a difference is there, and would not be if what is missing were the worst for it"
+    if len(first) > 1:
+        return f"{what}: no method is shown to differ"
+    p = "no test" if first[0].p is None else f"p = {p_text(first[0].p)}"
+    return f"{what}: {first[0].first} is not shown to differ ({signed(first[0].interval.mean)}, {p})"
+
+
+def others_in_words(others: Sequence[Difference]) -> str:
+    """What the comparisons beside the primary one show."""
+    number, differ = len(others), [one for one in others if one.found]
+    if number == 1:
+        said = "The one other comparison"
+        return f"{said} differs: {found_in_words(differ, named=True)}" if differ else f"{said} shows no difference"
+    said = f"Of {number} other comparisons, corrected together, "
+    if not differ:
+        return f"{said}none differs"
+    all_of = "all differ" if len(differ) == number else f"{len(differ)} differ{'s' * (len(differ) == 1)}"
+    return f"{said}{all_of}: {found_in_words(differ, named=True)}"
+
+
+def size_in_words(one: Difference) -> str:
+    """How large a difference is."""
+    of = f" {SCOPES[one.scope]}" if one.scope else ""
+    return f"{one.first} − {one.second}{of} {signed(one.interval.mean)}, 95 % {bounds(one.interval)}"
+
+
+def found_in_words(differ: Sequence[Difference], *, named: bool = False) -> str:
+    """Who is better or worse, and where named by which metric and judge; of many methods, how often, the most first."""
     by: dict[str, dict[str, list[str]]] = {}
     for one in differ:
         ahead = (one.interval.mean > 0) == (better(one.metric, one.scope) == "higher")
-        metric = f"{one.metric} {SCOPES[one.scope]}" if one.scope else one.metric
+        metric = f"{one.metric} ({one.judge})" if one.metric not in UNJUDGED else one.metric
+        metric = " ".join(part for part in (metric if named else "", SCOPES[one.scope] if one.scope else "") if part)
         by.setdefault(one.first, {}).setdefault("better" if ahead else "worse", []).append(metric)
     if len(by) <= NAMED:
         return "; ".join(
@@ -172,19 +266,5 @@ def found_in_words(differ: Sequence[Difference]) -> str:
 
 def way_in_words(how: str, metrics: Sequence[str]) -> str:
     """By what a method is better, or worse."""
-    return f"{how} by {', '.join(dict.fromkeys(metrics))}"
-
-
-def reach(planned: Sequence[Difference], roles: int) -> str:
-    """What the comparisons could not have shown."""
-    if roles < FEWEST_FLIPPED:
-        return (
-            f"With fewer than {FEWEST_FLIPPED} roles this rests on Student's t, which takes the differences of roles "
-            f"for normal: sign flips, which do not, reach no p below {least_p(roles):.3g} here."
-        )
-    if least_p(roles) * len(planned) > LEVEL:
-        return (
-            f"No difference could have been found: sign flips of {roles} roles reach p = {least_p(roles):.2g}, and "
-            f"{len(planned)} comparisons ask for {LEVEL / len(planned):.2g}."
-        )
-    return "No difference is shown for the others, which is no proof that there is none."
+    told = ", ".join(dict.fromkeys(filter(None, metrics)))
+    return f"{how} by {told}" if told else how

@@ -9,7 +9,8 @@ from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.scales import NOBODY, RECALL, UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.intervals import SHARE, Interval, cluster_interval
 from dramaturg.evaluation.reports.chunk_usage import told
-from dramaturg.evaluation.reports.tables import by_reply, by_unit, judges_of, signed, table, unit, value_of
+from dramaturg.evaluation.reports.tables import signed, table
+from dramaturg.evaluation.reports.values import by_reply, by_unit, judges_of, unit, value_of
 
 BOUNDARY = "boundary"
 WHOLE = "whole_"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from dramaturg.models.errors import TOO_LONG, RequestRejected
+from dramaturg.models.errors import OF_WORDS, TOO_LONG, RequestRejected
 from dramaturg.models.servers.endpoints import Endpoint
 from dramaturg.models.servers.forms import FORMS, LIMITS, PARAMETERS, REBUILT, Request, features_of, tokens_of, without
 from dramaturg.models.servers.refusals import (
@@ -127,13 +127,23 @@ class Negotiation:
             return False
         if named:
             self._named |= named
-        elif refusal.status in REFUSALS and not self._server.refuses_all():
-            named = set() if self._bare else self._server.unknown(asked.difference(FORMS, {"whole"}))
-            self._bare |= named
-            if not (named or asked.intersection(FORMS)):
-                self._server.refused_bare(error)
+        elif refusal.status in REFUSALS:
+            named = self._without_a_word(error, asked)
         self._left_out |= named
         return bool(named)
+
+    def _without_a_word(self, error: Exception, asked: set[str]) -> set[str]:
+        """What to leave out where a refusal names nothing: all that the server was never seen to take, once."""
+        unknown = self._server.unknown(asked)
+        if not unknown:
+            setattr(error, OF_WORDS, True)
+        if self._server.refuses_all():
+            return set()
+        left_out = set() if self._bare else unknown.difference(FORMS, {"whole"})
+        self._bare |= left_out
+        if not (left_out or asked.intersection(FORMS)):
+            self._server.refused_bare(error)
+        return left_out
 
     def _has_room(self, said: str, request: Request, limit: int) -> bool:
         """Whether a shorter answer may pass: where the window is told, and what is said is not all of it."""

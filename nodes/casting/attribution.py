@@ -100,6 +100,8 @@ class Attribution:
             for quote in self.found[turn.first : turn.last]:
                 if quote.speaker:
                     self.recent.append(Named(quote.speaker, turn.paragraph, quote.begin, True))
+        if not any(one.speaker for one in self.found):
+            return self.found  # nobody from whose turn another one's could be told
         for number in range(len(self.turns) - 1, -1, -1):
             self._from_turns(number, self.turns[number], 1)
         for number, turn in enumerate(self.turns):

@@ -163,7 +163,7 @@ class CastState(CastInput, CastOutput):
     character: Annotated[KnownPerson, Field(description="Who is cast.")]
     people: Annotated[list[KnownPerson], Field(description="Who is in the texts; the first of many.")]
     unattributed: Annotated[int, Field(description="Quotes of which nobody knows who says them.")]
-    parts: Annotated[int, Field(description="Parts of the texts that a model was asked about.")]
+    parts_read: Annotated[int, Field(description="Parts of the texts that a model was asked about.")]
     drafted: Annotated[dict[str, int], Field(description="New drafts by their kind."), _both]
     failed: Annotated[list[dict[str, str]], Field(description="Parts of texts without a usable answer."), _more]
     decides: Annotated[bool, Field(description="Whether a person decides on the drafts before the run ends.")]
@@ -364,7 +364,7 @@ async def read_parts(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     run, failed = casting.run, list[dict[str, str]]()
     kinds = [kind for kind in DRAWN if casting.wants(kind)]
     if not (run.settings.asks and kinds):
-        return {"parts": 0}
+        return {"parts_read": 0}
     known = {} if state.get("again") else await asyncio.to_thread(casting.draft.answers)
     questions = await asyncio.to_thread(questions_about, casting, who, kinds, known)
     chronicle = await asyncio.to_thread(run.role.chronicle)
@@ -386,7 +386,7 @@ async def read_parts(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
 
     announce = progress(runtime, "drafts", len(questions))
     await answer_all({str(at): one for at, one in enumerate(questions)}, ask, keep=casting.keep, announce=announce)
-    return {"parts": len(questions), "failed": failed, "usage": {"read_parts": run.usage}}
+    return {"parts_read": len(questions), "failed": failed, "usage": {"read_parts": run.usage}}
 
 
 class Question(NamedTuple):
@@ -408,7 +408,12 @@ def questions_about(
         for block in blocks:
             without = tuple(kind for kind in wanted if block_key(casting.run, kind, who, block) not in known)
             lacking.setdefault(without, []).append(block)
-        found += [Question(text, part, some) for some, left in lacking.items() if some for part in parts_of(left)]
+        found += [
+            Question(text, part, some)
+            for some, left in lacking.items()
+            if some
+            for part in parts_of(left, casting.run.chat.model)
+        ]
     return found
 
 
@@ -435,7 +440,7 @@ async def drawn(casting: Casting, who: Character, kind: Drawn) -> list[tuple[Sou
     return await asyncio.to_thread(found)
 
 
-@needs(character="find_character", parts="read_parts")
+@needs(character="find_character", parts_read="read_parts")
 async def draft_persona(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft persona documents: what the texts tell of the character, in their own words, under headings by kind.
 
@@ -502,7 +507,7 @@ def told_by_rules(casting: Casting, who: Character) -> list[Statement]:
     return found
 
 
-@needs(character="find_character", parts="read_parts")
+@needs(character="find_character", parts_read="read_parts")
 async def draft_memories(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft memories: what the character has lived through, in the first person (Emotional RAG 3.1).
 
@@ -536,7 +541,7 @@ def memory_of(text: str, when: str, document: str, at: str, place: str = "") -> 
     return Memory(text=text.strip()[:LONGEST_TEXT], when=when or None, **more)
 
 
-@needs(character="find_character", parts="read_parts")
+@needs(character="find_character", parts_read="read_parts")
 async def draft_chronicle(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft the chronicle: triples of identity (ID-RAG 3.2), and with whom the character speaks."""
     casting = await open_cast(runtime)
@@ -550,7 +555,7 @@ async def draft_chronicle(state: CastState, runtime: Runtime[Any]) -> dict[str, 
     return {"drafted": await casting.put("chronicle", distinct([*triples, *partners]))}
 
 
-@needs(character="find_character", parts="read_parts")
+@needs(character="find_character", parts_read="read_parts")
 async def draft_names(state: CastState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Draft which names of others are one person's, for the entity normalization of RoleRAG (3.2)."""
     casting = await open_cast(runtime)

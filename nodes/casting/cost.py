@@ -57,7 +57,7 @@ def cost_of_cast(texts: Sequence[SourceText], who: Character, settings: CastSett
         if not kinds:
             continue
         first_person = settings.first_person or text.form == "diary"
-        parts = parts_of(blocks_about(text, who, first_person=first_person, spoken=spoken))
+        parts = parts_of(blocks_about(text, who, first_person=first_person, spoken=spoken), settings.chat_model)
         questions["drafts"] = questions.get("drafts", 0) + len(parts)
         for part in parts:
             characters += len(part.shown)

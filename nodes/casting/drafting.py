@@ -16,7 +16,7 @@ from dramaturg.models.extracted import Extracted
 from dramaturg.models.loose import NumberOf
 from dramaturg.models.questions import extract
 from dramaturg.nodes.casting.characters import Character
-from dramaturg.nodes.casting.parts import Block, Part
+from dramaturg.nodes.casting.parts import SMALL, Block, Part
 from dramaturg.nodes.graph.facts import on_a_line
 from dramaturg.nodes.identity.drafting import DraftedTriple, as_triple, offered
 from dramaturg.nodes.run import Run
@@ -30,8 +30,8 @@ TASKS: Mapping[Drawn, str] = {"persona": "draft_persona", "memories": "draft_epi
 """By kind, the prompt that says what is wanted: its first section, and in its second how the answer has it."""
 LISTS: Mapping[Drawn, str] = {"persona": "told", "memories": "episodes", "chronicle": "triples"}
 """By kind, the list of the answer."""
-MOST: Mapping[Drawn, int] = {"persona": 32, "memories": 8, "chronicle": 24}
-"""By kind, how many items a part may give."""
+MOST: Mapping[Drawn, int] = {"persona": 16, "memories": 4, "chronicle": 12}
+"""By kind, how many items a small part may give; a larger one as many more as it is larger."""
 ANSWER_TOKENS = 2_400
 """That an answer may well have."""
 STATEMENTS = 80  # that a profile is written from
@@ -101,7 +101,8 @@ async def drawn_from(
         ModelError: there is no usable answer.
     """
     spans = part.sentences
-    answer = await extract(run.chat, question(run, part, who, kinds, relations), answer_on(len(spans), tuple(kinds)))
+    most = tuple((kind, most_of(kind, part)) for kind in kinds)
+    answer = await extract(run.chat, question(run, part, who, kinds, relations), answer_on(len(spans), most))
     found: dict[str, list[JsonValue]] = {block_key(run, kind, who, one): [] for kind in kinds for one in part.blocks}
     for kind in kinds:
         for one in getattr(answer, LISTS[kind]):
@@ -149,7 +150,7 @@ def asked_of(
     tasks, examples = list[str](), list[str]()
     for kind in kinds:
         task = prompt(TASKS[kind]).messages(
-            role=who.name, most=MOST[kind], relations=offered(relations, who.name, language)
+            role=who.name, most=most_of(kind, part), relations=offered(relations, who.name, language)
         )
         for said in task:
             (examples if isinstance(said, AIMessage) else tasks).append(said.text)
@@ -183,14 +184,20 @@ async def introduced(
     return await extract(chat, messages, Introduction)
 
 
+def most_of(kind: Drawn, part: Part) -> int:
+    """How many items of a kind a part may give."""
+    return MOST[kind] * max(part.tokens // SMALL, 1)
+
+
 @lru_cache(maxsize=128)
-def answer_on(sentences: int, kinds: tuple[Drawn, ...]) -> type[Extracted]:
-    """The form of an answer on so many sentences."""
-    number, perhaps = Annotated[int, NumberOf(sentences)], Annotated[int, NumberOf(sentences)] | None
+def answer_on(sentences: int, most: tuple[tuple[Drawn, int], ...]) -> type[Extracted]:
+    """The form of an answer on so many sentences, with so many items of each kind at most."""
+    number: Any = (Annotated[int, NumberOf(sentences)], ...)
+    perhaps: Any = (Annotated[int, NumberOf(sentences)] | None, None)
     forms: Mapping[Drawn, Any] = {
-        "persona": create_model("ToldSentence", __base__=ToldSentence, sentence=(number, ...)),
-        "memories": create_model("GivenEpisode", __base__=GivenEpisode, sentence=(perhaps, None)),
-        "chronicle": create_model("DraftedTriple", __base__=DraftedTriple, sentence=(perhaps, None)),
+        "persona": create_model("ToldSentence", __base__=ToldSentence, sentence=number),
+        "memories": create_model("GivenEpisode", __base__=GivenEpisode, sentence=perhaps),
+        "chronicle": create_model("DraftedTriple", __base__=DraftedTriple, sentence=perhaps),
     }
-    lists: Any = {LISTS[kind]: (list[forms[kind]], Field(max_length=MOST[kind])) for kind in kinds}
+    lists: Any = {LISTS[kind]: (list[forms[kind]], Field(max_length=count)) for kind, count in most}  # type: ignore[valid-type]
     return create_model("DrawnFromPart", __base__=Extracted, **lists)

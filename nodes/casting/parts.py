@@ -9,6 +9,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from langchain_core.language_models import BaseChatModel
+
+from dramaturg.models.clients import is_embedded
 from dramaturg.models.servers.forms import about_tokens
 from dramaturg.nodes.casting.characters import Character, names_pattern, scenes_with
 from dramaturg.nodes.casting.quotes import Paragraph, paragraphs_in
@@ -17,8 +20,9 @@ from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import plain, sections, split_document
 from dramaturg.stores.texts.form import SourceText
 
-PART_TOKENS = 1_800
-"""Of the paragraphs that are asked about in one question, about; a longer paragraph is cut."""
+SMALL, LARGE = 600, 2_400
+"""Tokens, about, of the paragraphs that are asked about in one question: of the embedded model, whose answers take long
+and are the poorer the more it reads, and of others."""
 LONGEST_PARAGRAPH = 4_000
 """Characters of one; what is longer is cut where a sentence ends."""
 BEFORE, AFTER = 600, 1_200
@@ -50,6 +54,8 @@ class Part(NamedTuple):
     """Blocks of one text that are asked about together, in their order."""
 
     blocks: tuple[Block, ...]
+    tokens: int
+    """As many as it may have, about."""
 
     @property
     def sentences(self) -> list[tuple[Block, int, int]]:
@@ -74,7 +80,7 @@ class Part(NamedTuple):
     def halves(self) -> list["Part"]:
         """It as two parts; itself where it has a single block."""
         middle = len(self.blocks) // 2
-        return [Part(some) for some in (self.blocks[:middle], self.blocks[middle:]) if some]
+        return [Part(some, self.tokens // 2) for some in (self.blocks[:middle], self.blocks[middle:]) if some]
 
 
 def blocks_about(text: SourceText, who: Character, *, first_person: bool, spoken: Sequence[int] = ()) -> list[Block]:
@@ -139,14 +145,15 @@ def said_at(text: SourceText, who: Character) -> list[int]:
     return [starts[number - 1] for number in sorted(numbers) if number <= len(starts)]
 
 
-def parts_of(blocks: Iterable[Block]) -> list[Part]:
-    """Put blocks together, one text's at a time, as many as are asked about in one question."""
+def parts_of(blocks: Iterable[Block], model: str | BaseChatModel) -> list[Part]:
+    """Put blocks together, one text's at a time, as many as a model is asked about in one question."""
+    most = SMALL if is_embedded(model) else LARGE
     found, tokens = list[list[Block]](), 0
     for block in blocks:
         more = about_tokens(block.text)
-        if not found or found[-1][0].document != block.document or tokens + more > PART_TOKENS:
+        if not found or found[-1][0].document != block.document or tokens + more > most:
             found.append([])
             tokens = 0
         found[-1].append(block)
         tokens += more
-    return [Part(tuple(one)) for one in found]
+    return [Part(tuple(one), most) for one in found]

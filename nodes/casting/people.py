@@ -35,14 +35,19 @@ CALL = re.compile(
     rf"(?:^|[,;.!?—–-]\s*|\b(?:[Dd]ear|[Oo]h|[Mm]y|[Yy]es|[Nn]o|[Ww]ell),?\s)(?P<who>{NAME})(?=[,.!?;—]|$)"
 )
 """Somebody who is spoken to by name."""
+APPOSITION = re.compile(
+    rf"(?<![\w’'-])(?:(?P<name>{NAME}),\s(?P<called>[Tt]he(?:\s[\w’'-]+){{1,3}})"
+    rf"|(?P<before>[Tt]he(?:\s[\w’'-]+){{1,3}}),\s(?P<after>{NAME}))(?=[.;:!?—)]|,(?!\s(?:and|or)\b))"
+)
+"""Who is called something beside their name: not in a list of several."""
 DECORATION = frozenset({"dear", "poor", "little", "old", "young"})
 NEAR_END = re.compile(r"[.!?“”\"]|(?<=[ ,])[A-Z][a-z]")
 """A sentence ends, or another name begins."""
 PRONOUN_NEAR = re.compile(r"\b(he|him|himself|his|she|her|herself|hers)\b")
 NEAR = 60
 """Characters after a name in which a pronoun may mean it."""
-MOST = 500
-"""Names that are joined: the most frequent ones."""
+MOST, SPEAKERS = 500, 2_000
+"""Names that are joined, and of those beside Chinese quotations that are looked at: the most frequent ones."""
 SELDOM = 1
 """Mentions of somebody who speaks nowhere, up to which that may be none."""
 RARE = 10
@@ -221,22 +226,20 @@ def _english(prose: Prose) -> Iterator[Person]:
     described = Counter(_described(who) for who in told if not [*proper.forms(who)])
     without_name = {name: times for name, times in described.items() if name and times > 1}
     groups = _joined(forms, counts, genders)
-    # A name that stands behind "the", as "the Jew", may be what somebody is called who has another.
-    called_so = {who: form for who in {*told} if who[:4] == "the " for form in _naming(who, proper)}
-    for who, form in called_so.items():
-        own = next((group for group in groups if group == [form]), None)
-        of = _in_apposition(prose.text, who) - {form}
-        if own and (found := [group for group in groups if of and of <= {*group} and _agree(form, group, genders)]):
-            groups.remove(own)
-            found[0].append(form)
-    meant = {name: _in_apposition(prose.text, name) for name in without_name}
-    for group in groups:
+    beside = _in_apposition(prose.text)
+    called_so = _joined_by_apposition(groups, told, beside, proper, genders)
+    of_form = {form: at for at, group in enumerate(groups) for form in group}
+    meant = defaultdict[int, list[str]](list)
+    for name in without_name:
+        if len(of := {of_form.get(form, -1) for form in beside[name]}) == 1:
+            meant[of.pop()].append(name)
+    for at, group in enumerate(groups):
         times, gender = sum(spoken[form] for form in group), _of_all(genders[form] for form in group)
-        also = [name for name, of in meant.items() if of and of <= {*group} and {gender, _relative(name)} != {"f", "m"}]
+        also = [name for name in meant[at] if {gender, _relative(name)} != {"f", "m"}]
         times += sum(without_name.pop(name) for name in also)
         known = gender and any(form.title or called[form] for form in group)
         if times or (known and sum(counts[form] for form in group) > SELDOM):
-            one = _person([form for form in group if form not in called_so.values()] or group, counts, times, gender)
+            one = _person([form for form in group if form not in called_so] or group, counts, times, gender)
             more = [form.spelled for form in group if form.spelled not in (one.name, *one.aliases)]
             yield one._replace(aliases=(*one.aliases, *more, *also), mentions=sum(counts[form] for form in group))
     for name, times in without_name.items():
@@ -248,13 +251,31 @@ def _relative(name: str) -> Gender:
     return RELATIVES_EN.get(name.rsplit(maxsplit=1)[-1], "")
 
 
-def _in_apposition(text: str, called: str) -> set[Form]:
-    """The names beside which a text says what somebody is called: `Hale, the inspector,` or `the inspector, Hale,`."""
-    words = r"\s+".join(map(re.escape, called.split()))
-    end = r"(?=[.;:!?—)]|,(?!\s+(?:and|or)\b))"
-    pattern = rf"(?<![\w’'-])(?:(?P<name>{NAME}),\s+(?i:{words})|(?i:{words}),\s+(?P<after>{NAME})){end}"
-    found = (one["name"] or one["after"] for one in re.finditer(pattern, text))
-    return {form for name in found for form in forms_in(name)}
+def _joined_by_apposition(
+    groups: list[list[Form]],
+    told: Iterable[str],
+    beside: dict[str, set[Form]],
+    proper: "Proper",
+    genders: dict[Form, Gender],
+) -> set[Form]:
+    """Join names that stand behind "the", as "the Jew", with those beside which they stand; return all of the kind."""
+    alone = {group[0]: group for group in groups if len(group) == 1}
+    called_so = {form: who for who in {*told} if who[:4] == "the " for form in _naming(who, proper) if form in alone}
+    for form, who in called_so.items():
+        of = beside[_key(who)] - {form}
+        if found := [group for group in groups if of and of <= {*group} and _agree(form, group, genders)]:
+            groups.remove(alone[form])
+            found[0].append(form)
+    return {*called_so}
+
+
+def _in_apposition(text: str) -> dict[str, set[Form]]:
+    """What a text calls people beside their names, `Hale, the inspector,` or `the inspector, Hale,`, with the names."""
+    found = defaultdict[str, set[Form]](set)
+    for one in APPOSITION.finditer(text):
+        if (called := one["called"] or one["before"]) and (name := one["name"] or one["after"]):
+            found[_key(called)].update(forms_in(name))
+    return found
 
 
 class Proper:
@@ -422,19 +443,15 @@ def _nickname(one: str, other: str) -> bool:
 
 
 def _chinese(prose: Prose) -> Iterable[Person]:
-    spoken = Counter(one.who for one in prose.beside if one and re.fullmatch(r"[\u3400-\u9fff·]{2,6}", one.who))
-    spoken = Counter(
-        {
-            who: n
-            for who, n in spoken.items()
-            if _may_be_name(who, NO_NAMES_ZH, PRONOUNS_ZH) and (n > 1 or prose.text.count(who) > 1)
-        }
-    )
+    said = Counter(one.who for one in prose.beside if one and re.fullmatch(r"[\u3400-\u9fff·]{2,6}", one.who))
+    spoken = {
+        who: n
+        for who, n in said.most_common(SPEAKERS)
+        if _may_be_name(who, NO_NAMES_ZH, PRONOUNS_ZH) and (n > 1 or prose.text.count(who) > 1)
+    }
     # What begins with a name that speaks more often says what else that one does.
     names = {
-        who: n
-        for who, n in spoken.items()
-        if not any(who.startswith(one) and spoken[one] >= n and one != who for one in spoken)
+        who: n for who, n in spoken.items() if not any(spoken.get(who[:end], 0) >= n for end in range(2, len(who)))
     }
     yield from _without_spaces(prose.text, names, SURNAMES_ZH, CALLED_ZH, PRONOUNS_ZH)
 
@@ -488,7 +505,7 @@ def _without_spaces(
         yield Person(
             name,
             tuple(aliases),
-            len(re.findall("|".join(map(re.escape, sorted(all_names, key=len, reverse=True))), text)),
+            sum(text.count(one) for one in all_names if not any(part in one for part in all_names if part != one)),
             sum(spoken.get(one, 0) for one in all_names),
             _of_all(_called(one, called) for one in all_names) or _pronouns_near(text, name, pronouns),
         )

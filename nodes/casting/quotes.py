@@ -144,13 +144,13 @@ def _dashed(text: str, paragraphs: list[Paragraph]) -> bool:
 def _between_marks(text: str, paragraph: Paragraph, openers: str) -> Iterator[tuple[int, int]]:
     """The outermost quotations of a paragraph; one without a closing mark ends with the paragraph."""
     marks = re.compile(f"[{re.escape(openers)}]")
-    at = paragraph.begin
+    at, looked = paragraph.begin, set[str]()
     while found := marks.search(text, at, paragraph.end):
         begin = found.start()
         if not _opens(text, begin, paragraph):
             at = begin + 1
             continue
-        at = _closing(text, begin, paragraph.end)
+        at = _closing(text, begin, paragraph.end, looked)
         yield begin, at
 
 
@@ -163,21 +163,15 @@ def _opens(text: str, at: int, paragraph: Paragraph) -> bool:
     return True
 
 
-def _closing(text: str, begin: int, end: int) -> int:
+def _closing(text: str, begin: int, end: int, looked: set[str]) -> int:
     """The end of a quotation with its closing mark; the end of the paragraph where there is none."""
     opener, closers, deep = text[begin], PAIRS[text[begin]], 0
-    likely = end
+    if opener in SINGLE:
+        return _closing_single(text, begin, end, looked)
     for found in re.compile(f"[{re.escape(opener + closers)}]").finditer(text, begin + 1, end):
         at, mark = found.start(), found.group()
         after = text[at + 1] if at + 1 < end else " "
-        if opener in SINGLE:
-            if mark in closers and not after.isalnum():
-                if text[at - 1] in LAST:
-                    return at + 1
-                likely = at + 1 if likely == end else likely
-            elif mark == opener and likely < end:
-                return likely
-        elif opener == '"':
+        if opener == '"':
             # One that stands before a word and behind a space opens another quotation: the first was never closed.
             if not (text[at - 1].isspace() and after.isalnum()):
                 return at + 1
@@ -187,6 +181,26 @@ def _closing(text: str, begin: int, end: int) -> int:
                 return at + 1
         else:
             deep += 1
+    return end
+
+
+def _closing_single(text: str, begin: int, end: int, looked: set[str]) -> int:
+    """The end of a quotation between single marks: the first mark behind what speech ends with, or that is likely one.
+
+    `looked` has the marks for which it was looked to the paragraph's end in vain: not so far for each of them.
+    """
+    opener, closers, likely = text[begin], PAIRS[text[begin]], end
+    for found in re.compile(f"[{re.escape(opener + closers)}]").finditer(text, begin + 1, end):
+        at, mark = found.start(), found.group()
+        if mark in closers and not (text[at + 1] if at + 1 < end else " ").isalnum():
+            if text[at - 1] in LAST:
+                return at + 1
+            likely = min(likely, at + 1)
+            if opener in looked:
+                return likely
+        elif mark == opener and likely < end:
+            return likely
+    looked.add(opener)
     return likely
 
 

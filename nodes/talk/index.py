@@ -3,8 +3,9 @@
 import re
 import sqlite3
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from copy import copy
 from threading import Lock
 from typing import NamedTuple
 
@@ -60,10 +61,10 @@ def ranks_of(places: Sequence[int], scores: Vectors) -> list[int | None]:
 
 
 class TalkIndex:
-    """The records of one branch, in their order, which grows as the talk does.
+    """The records of one branch, or of several talks, in their order, which grows as the talk does.
 
     Words are looked up in SQLite's full-text index (BM25), meanings by the cosines of all passages; a record counts by
-    its best passage.
+    its best passage. Each record has a row there, whose number it keeps wherever it stands in the order.
     """
 
     def __init__(self) -> None:
@@ -75,10 +76,14 @@ class TalkIndex:
         self.embedding = ""
         self._texts: list[str] = []
         """By record, in one case: what is said in it."""
+        self._rows = np.zeros(0, np.intp)
+        """By record: the number of its row."""
+        self._made = 0
+        """How many rows there ever were."""
         self._count = Counter[str]()
         """By word: in how many records it is."""
         self._of = np.zeros(0, np.intp)
-        """By passage: the place of its record."""
+        """By passage: the row of its record; they ascend."""
         self._vectors = np.zeros((0, 0), np.float32)
         self._has = np.zeros(0, np.bool_)
         self._words: sqlite3.Connection | None = None
@@ -90,32 +95,38 @@ class TalkIndex:
     def extend(self, records: Sequence[TalkRecord]) -> None:
         """Add the records that come next; it blocks."""
         with self._lock:
-            if self._words is None:
-                self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-                weakref.finalize(self, self._words.close)  # Python 3.13 warns of one that nobody has closed
-                self._words.execute("PRAGMA temp_store = memory")  # what is sorted never meets a full disk
-                self._words.execute(
-                    "CREATE VIRTUAL TABLE words USING "
-                    "fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
-                )
-            self._words.execute("BEGIN")
-            of = list[int]()
-            for record in records:
-                place = len(self.records)
-                self.records.append(record)
-                if record.pinned:
-                    self.pinned.append(place)
-                of += [place] * len(passages_in(record))
-                self.sizes.append(tuple(size_of(" ".join(line.text.split())) for line in record.said))
-                text = "\n".join(texts_in(record)).casefold()
-                self._texts.append(text)
-                words = list(words_of(text))
-                self._count.update(set(words))
-                self._words.execute("INSERT INTO words(rowid, said) VALUES (?, ?)", (place + 1, " ".join(words)))
-            self._words.execute("COMMIT")
-            self._of = np.concatenate([self._of, np.array(of, np.intp)])
-            self._has = np.concatenate([self._has, np.zeros(len(of), np.bool_)])
-            self._take_vectors(len(self.records) - len(records))
+            self._add(records)
+
+    def arranged(self, records: Sequence[TalkRecord]) -> "TalkIndex":
+        """An index of these records in their order, for which only what this one lacks of them is read; it blocks.
+
+        It finds what an index would find that was made of them alone. Nothing can be added to this one any more; who
+        is looking something up in it goes on, without the words of records that are not in the other.
+        """
+        known, order, new = defaultdict[str, list[int]](list), list[int](), list[TalkRecord]()
+        for place in reversed(range(len(self))):
+            known[self.records[place].id].append(place)  # of two talks that began as one, both have it
+        for record in records:
+            place = known[record.id].pop() if known[record.id] else -1
+            if place < 0 or not _says_the_same(self.records[place], record):
+                place = len(self) + len(new)
+                new.append(record)
+            order.append(place)
+        if self._made + len(new) > 2 * len(records):  # most of it would be rows that nothing stands in any more
+            anew = TalkIndex()
+            anew.embedding = self.embedding
+            anew.extend(records)
+            return anew
+        found, stay = copy(self), {place for place in order if place < len(self)}
+        with self._lock:
+            found._drop([place for place in range(len(self)) if place not in stay])
+            found._order(range(len(self)))
+            found._add(new)
+            found._order(order)
+            found.records = list(records)  # which may have been pinned or given meanings
+            found.pinned = [place for place, one in enumerate(records) if one.pinned]
+            found._take_vectors(found._lacking(len(records)))
+        return found
 
     def lacking(self, embedding: str, until: int) -> list[int]:
         """The places of records before `until` whose meanings are not there, the latest first, some at a time."""
@@ -124,11 +135,9 @@ class TalkIndex:
                 self.embedding = embedding
                 self._vectors = np.zeros((0, 0), np.float32)
                 self._has[:] = False
-                self._take_vectors(0)
-        last = self._passage(until)
-        missing = dict.fromkeys(self._of[:last][~self._has[:last]][::-1].tolist())
+                self._take_vectors(range(len(self)))
         chosen, left = list[int](), EMBEDDED_AT_ONCE
-        for place in missing:
+        for place in reversed(self._lacking(until)):
             left -= len(passages_in(self.records[place]))
             if left < 0 and chosen:
                 break
@@ -151,7 +160,7 @@ class TalkIndex:
                 new.append(self.records[place])
         with self._lock:
             for place in places:
-                self._take_vectors(place, place + 1)
+                self._take_vectors([place])
         return new
 
     def nearest(self, words: str, vector: Vectors | None, until: int, most: int) -> list[Found]:
@@ -185,17 +194,17 @@ class TalkIndex:
 
     def _by_meaning(self, vector: Vectors | None, until: int) -> Vectors:
         """The cosine of each record's best passage, shape (n,); -inf where there is none."""
-        found, last = np.full(until, -np.inf), min(self._passage(until), len(self._vectors))
+        found, last = np.full(self._made, -np.inf), min(len(self._of), len(self._vectors))
         if vector is not None and last and self._vectors.shape[1] == len(vector):
             cosines = np.einsum("ij,j->i", self._vectors[:last], vector)  # `@` has a core spin that nobody needs
-            begins = np.flatnonzero(np.diff(self._of[:last], prepend=-1))  # of the passages of each record
+            begins = np.flatnonzero(np.diff(self._of[:last], prepend=-1))  # of the passages of each row
             best = np.maximum.reduceat(np.where(self._has[:last], cosines, -np.inf), begins)
             found[self._of[begins]] = best
-        return found
+        return found[self._rows[:until]]
 
     def _by_words(self, words: str, until: int) -> Vectors:
         """BM25 of each record, shape (n,); -inf where no word is in it."""
-        found, count = np.full(until, -np.inf), self._count
+        found, count = np.full(self._made, -np.inf), self._count
         rarest = sorted(set(words_of(words)), key=lambda word: (count[word], word))
         forms = [word for word in rarest if not count[word]]  # another form of it may be there
         known = [word for word in rarest if count[word]]
@@ -205,27 +214,79 @@ class TalkIndex:
         least = [word for word in known[:FEWEST_WORDS] if count[word] <= FEW]
         chosen = [*forms[:MOST_WORDS], *(telling[:MOST_WORDS] or least)]
         if not chosen or not until or self._words is None:
-            return found
+            return found[self._rows[:until]]
         asked = " OR ".join(f'"{word}"' for word in chosen)
         with self._lock:
             rows = self._words.execute(
-                "SELECT rowid, rank FROM words WHERE words MATCH ? AND rowid <= ?", (asked, until)
+                "SELECT rowid, rank FROM words WHERE words MATCH ? AND rowid <= ?", (asked, self._made)
             ).fetchall()
         if rows:
             numbers, ranks = zip(*rows, strict=True)
             found[np.array(numbers) - 1] = -np.array(ranks)
-        return found
+        return found[self._rows[:until]]
 
-    def _passage(self, until: int) -> int:
-        """How many passages there are before a record."""
-        return int(np.searchsorted(self._of, until))
+    def _add(self, records: Sequence[TalkRecord]) -> None:
+        """Give rows to records that come next."""
+        if self._words is None:
+            self._words = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+            weakref.finalize(self._lock, self._words.close)  # Python 3.13 warns of one that nobody has closed
+            self._words.execute("PRAGMA temp_store = memory")  # what is sorted never meets a full disk
+            self._words.execute(
+                "CREATE VIRTUAL TABLE words USING "
+                "fts5(said, content='', tokenize='porter unicode61 remove_diacritics 2')"
+            )
+        self._words.execute("BEGIN")
+        first, of = len(self.records), list[int]()
+        rows = np.arange(self._made, self._made + len(records))
+        for row, record in zip(rows.tolist(), records, strict=True):
+            if record.pinned:
+                self.pinned.append(len(self.records))
+            self.records.append(record)
+            of += [row] * len(passages_in(record))
+            self.sizes.append(tuple(size_of(" ".join(line.text.split())) for line in record.said))
+            text = "\n".join(texts_in(record)).casefold()
+            self._texts.append(text)
+            words = list(words_of(text))
+            self._count.update(set(words))
+            self._words.execute("INSERT INTO words(rowid, said) VALUES (?, ?)", (row + 1, " ".join(words)))
+        self._words.execute("COMMIT")
+        self._made += len(records)
+        self._rows = np.concatenate([self._rows, rows])
+        self._of = np.concatenate([self._of, np.array(of, np.intp)])
+        self._has = np.concatenate([self._has, np.zeros(len(of), np.bool_)])
+        self._take_vectors(range(first, len(self.records)))
 
-    def _take_vectors(self, begin: int, end: int | None = None) -> None:
+    def _drop(self, places: Sequence[int]) -> None:
+        """Have records found by no word any more."""
+        self._count = self._count.copy()
+        if not self._words:
+            return
+        for place in places:
+            words = list(words_of(self._texts[place]))
+            self._count.subtract(set(words))
+            gone = int(self._rows[place]) + 1, " ".join(words)
+            self._words.execute("INSERT INTO words(words, rowid, said) VALUES ('delete', ?, ?)", gone)
+
+    def _order(self, places: Sequence[int]) -> None:
+        """Have the records that stand at these places, in their order."""
+        self.records = [self.records[place] for place in places]
+        self.pinned = []
+        self.sizes = [self.sizes[place] for place in places]
+        self._texts = [self._texts[place] for place in places]
+        self._rows = self._rows[np.array(places, np.intp)]
+
+    def _lacking(self, until: int) -> list[int]:
+        """The places of records before `until` with a passage whose meaning is not there."""
+        lacks = np.zeros(self._made, np.bool_)
+        lacks[self._of[~self._has]] = True
+        lacking: list[int] = np.flatnonzero(lacks[self._rows[:until]]).tolist()
+        return lacking
+
+    def _take_vectors(self, places: Sequence[int]) -> None:
         """Take the meanings that records have."""
-        first = self._passage(begin)
-        for record in self.records[begin:end]:
-            count = len(passages_in(record))
-            rows = record.directions(self.embedding) if self.embedding else None
+        for place, first in zip(places, np.searchsorted(self._of, self._rows[places]).tolist(), strict=True):
+            record = self.records[place]
+            rows, count = record.directions(self.embedding) if self.embedding else None, len(passages_in(record))
             if rows is not None and len(rows) == count:
                 if self._vectors.shape[1] != rows.shape[1]:
                     self._vectors = np.zeros((len(self._has), rows.shape[1]), np.float32)
@@ -236,7 +297,11 @@ class TalkIndex:
                     self._vectors = grown
                 self._vectors[first : first + count] = rows
                 self._has[first : first + count] = True
-            first += count
+
+
+def _says_the_same(record: TalkRecord, other: TalkRecord) -> bool:
+    """Whether two records of one id are found by the same: something may be noted of one later, or forgotten."""
+    return record is other or (record.said, record.facts) == (other.said, other.facts)
 
 
 def texts_in(record: TalkRecord) -> list[str]:

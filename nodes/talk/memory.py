@@ -16,11 +16,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from babel.dates import format_timedelta
-from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
-from pydantic import JsonValue
 
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError, WeightsError
@@ -36,12 +34,11 @@ from dramaturg.nodes.turn import (
     SummarySettings,
     TalkState,
     clipped,
-    speaker,
+    speaker_named,
     stranger_name,
     talk_records,
 )
-from dramaturg.stores.conversations.talk import Line, Note, Talk, TalkRecord, TalkRecords, TalksOf
-from dramaturg.stores.files import canonical, sha256
+from dramaturg.stores.conversations.talk import Line, Note, Talk, TalkRecord, TalkRecords, TalksOf, read_all
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 
@@ -192,7 +189,10 @@ async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: Summ
         of_user = TalksOf(kept.store, kept.role, user)
         await of_user.begin(kept.thread, head)
         talks = await of_user.others(kept.thread, OTHER_TALKS)
-        other = await index_of_all([(TalkRecords(kept.store, kept.role, one.thread), one.head) for one in talks])
+        place = (*of_user.namespace, kept.namespace[1])
+        other = await index_of_all(
+            kept.store, place, [(TalkRecords(kept.store, kept.role, one.thread), one.head) for one in talks]
+        )
         if other.until:
             parts.append(other)
     return parts
@@ -231,8 +231,10 @@ def asked_for(state: Mapping[str, Any]) -> list[str]:
     Together they would find little but what was said before it: that stands in the talk word for word.
     """
     question = in_full(state)
-    before = [message.text for message in state["messages"][:-1] if message.text.strip()][-2:]
-    return [question, "\n".join([*before, question])] if before and refers_back(question) else [question]
+    if not refers_back(question):
+        return [question]
+    before = [text for message in state["messages"][:-1] if (text := message.text).strip()][-2:]
+    return [question, "\n".join([*before, question])] if before else [question]
 
 
 def notes_with_room(notes: Sequence[Note], run: Run[SummarySettings]) -> list[RecalledTalk]:
@@ -305,8 +307,7 @@ def line_text(line: Line, words: str, role: Role, stranger: str, found: bool) ->
             best = max(shared, key=lambda one: sum(1 / count[word] for word in shared[one]), default=text)
             text = f"{GAP.strip()} {best.strip()} {GAP.strip()}"
         text = clipped(text, LONG if found else OPENING)
-    kind = HumanMessage if line.who == "human" else AIMessage
-    return f"{speaker(kind('', name=line.name), role, stranger)}: {text}"
+    return f"{speaker_named(line.who, line.name, role, stranger)}: {text}"
 
 
 def when(one: Shown, now: datetime, run: Run[SummarySettings]) -> str:
@@ -324,7 +325,8 @@ def when(one: Shown, now: datetime, run: Run[SummarySettings]) -> str:
 class Cached:
     """An index that stays in the process, and what it was made from."""
 
-    talk: Talk
+    branches: Sequence[tuple[Talk, str]]
+    """The talks in their order, each with the last of its records."""
     index: TalkIndex
     kept: Mapping[str, TalkRecords]
 
@@ -340,7 +342,7 @@ async def index_of(kept: TalkRecords, head: str, talk: Talk | None = None) -> Ta
     talk, new = talk or await kept.read(head), list[TalkRecord]()
     with _lock:
         indexes = _indexes.setdefault(kept.store, OrderedDict())
-        for key in [key for key, one in indexes.items() if key[0] == kept.namespace and one.talk is not talk]:
+        for key in [key for key, one in indexes.items() if key[0] == kept.namespace and one.branches[0][0] is not talk]:
             del indexes[key]  # something was forgotten
         index = TalkIndex()
         for record in talk.back(head):
@@ -350,27 +352,33 @@ async def index_of(kept: TalkRecords, head: str, talk: Talk | None = None) -> Ta
             new.append(record)
     if new:
         await asyncio.to_thread(index.extend, new[::-1])
-    _remember(kept.store, (kept.namespace, head), Cached(talk, index, {"": kept}))
+    _remember(kept.store, (kept.namespace, head), Cached([(talk, head)], index, {"": kept}))
     return index
 
 
-async def index_of_all(talks: Sequence[tuple[TalkRecords, str]]) -> Told:
-    """The index of several talks, one after the other; it is rebuilt when one of them has gone on."""
-    branches = [(kept, await kept.read(head), head) for kept, head in talks]
-    if not branches:
-        return Told(TalkIndex(), 0, {})
-    kept, talk, _ = branches[0]
-    state: list[JsonValue] = [[*one.namespace, head, read.changed] for one, read, head in branches]
-    key = (kept.namespace, sha256(canonical(state)))
-    known = _indexes.get(kept.store, OrderedDict()).get(key)
-    if known is None:
-        index, by_id = TalkIndex(), dict[str, TalkRecords]()
-        for one, read, head in branches:
-            records = list(read.back(head))[::-1]
-            by_id |= dict.fromkeys((record.id for record in records), one)
-            await asyncio.to_thread(index.extend, records)
-        known = Cached(talk, index, by_id)
-    _remember(kept.store, key, known)
+async def index_of_all(store: BaseStore, place: tuple[str, ...], talks: Sequence[tuple[TalkRecords, str]]) -> Told:
+    """The index of several talks, one after the other; of those that have gone on, what is new is added.
+
+    It is rebuilt where one of them is gone, or something was forgotten in it: nothing of that is to be left.
+
+    Args:
+        store: where they are kept.
+        place: whose talks these are, and beside which one: that keeps one index.
+        talks: each with the id of the last of its records.
+    """
+    read = await read_all(store, talks)
+    branches = [(talk, head) for talk, (_, head) in zip(read, talks, strict=True)]
+    with _lock:
+        known = _indexes.setdefault(store, OrderedDict()).pop((place, ""), None)  # nobody else adds to it
+    if known is None or known.branches != branches:
+        records = [list(talk.back(head))[::-1] for talk, head in branches]
+        there = {id(talk) for talk in read}
+        stays = known is not None and all(id(talk) in there for talk, _ in known.branches)
+        before = known.index if known and stays else TalkIndex()
+        index = await asyncio.to_thread(before.arranged, [record for own in records for record in own])
+        kept = {one.id: talk for own, (talk, _) in zip(records, talks, strict=True) for one in own}
+        known = Cached(branches, index, kept)
+    _remember(store, (place, ""), known)
     return Told(known.index, len(known.index), known.kept)
 
 
@@ -395,6 +403,6 @@ def _remember(store: BaseStore, key: "Place", cached: Cached) -> None:
 
 
 Place = tuple[tuple[str, ...], str]
-"""Where a talk is kept, and the last of its records."""
+"""Where a talk is kept, and the last of its records; of a user's talks beside one, what they are known by, and none."""
 _indexes: WeakKeyDictionary[BaseStore, OrderedDict[Place, Cached]] = WeakKeyDictionary()
 _lock = Lock()

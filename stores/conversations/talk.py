@@ -175,14 +175,22 @@ class TalkRecords:
 
     async def read(self, head: str) -> Talk:
         """Have the records of the conversation that lead to one; what is there already is not read again."""
-        talk = self._known()
         marked, noted = await self.store.abatch([GetOp(self.namespace, CHANGED), GetOp(self.namespace, NOTES)])
-        changed = marked.value.get("times") if isinstance(marked, Item) else None
-        if talk.changed != changed:  # who has the other one at hand goes on with what was there
-            talk = self._known(Talk(changed))
+        talk = self._as_marked(marked)
         talk.notes = self._notes_in(noted)
+        await self._read_until(head, talk)
+        return talk
+
+    def _as_marked(self, marked: object) -> Talk:
+        """What this process has read of it, as long as it is what is kept."""
+        talk, changed = self._known(), marked.value.get("times") if isinstance(marked, Item) else None
+        # Who has the other one at hand goes on with what was there.
+        return talk if talk.changed == changed else self._known(Talk(changed))
+
+    async def _read_until(self, head: str, talk: Talk) -> None:
+        """Have the records of a talk that lead to one."""
         if not head or head in talk.records:
-            return talk
+            return
         # What another process has said since then is read one by one, as long as it is little.
         missing, found = head, list[TalkRecord]()
         while talk.records and missing and missing not in talk.records and len(found) < 4:
@@ -194,12 +202,11 @@ class TalkRecords:
             missing = record.parent
         if not missing or missing in talk.records:
             talk.records |= {one.id: one for one in found}
-            return talk
+            return
         # All at once: who has the last record in the meantime has those before it.
         talk.records |= {
             record.id: record async for item in items_under(self.store, self.namespace) if (record := self._read(item))
         }
-        return talk
 
     async def extended(
         self, head: str, messages: Sequence[AnyMessage], at: Mapping[str, datetime] | None = None
@@ -498,6 +505,21 @@ class TalkRecords:
 
 _talks: WeakKeyDictionary[BaseStore, OrderedDict[tuple[str, ...], Talk]] = WeakKeyDictionary()
 _lock = Lock()
+
+
+async def read_all(store: BaseStore, talks: Sequence[tuple[TalkRecords, str]]) -> list[Talk]:
+    """Have the records of several conversations that lead to one of each, without the notes.
+
+    Args:
+        store: where they are kept.
+        talks: each with the id of that record.
+    """
+    marks: list[Op] = [GetOp(kept.namespace, CHANGED) for kept, _ in talks]
+    marked = await store.abatch(marks) if marks else []
+    read = [kept._as_marked(mark) for (kept, _), mark in zip(talks, marked, strict=True)]
+    for (kept, head), talk in zip(talks, read, strict=True):
+        await kept._read_until(head, talk)
+    return read
 
 
 def _is_said_in(record: TalkRecord, lines: tuple[Line, ...]) -> bool:

@@ -15,6 +15,8 @@ import pytest
 import tiny_datasets as tiny
 from langchain_core.messages import BaseMessage
 
+from dramaturg.nodes.run import AT_ONCE
+
 from commands import Command
 from fakes import ScriptedChatModel
 from roles import actor, said
@@ -197,6 +199,7 @@ def test_a_kill_costs_no_answer_that_was_there(
         process.wait()
     stub.latency = 0.0
     before = records_in(out)
+    assert len(chats(asked)) - sum(one.get("calls", 0) for one in before) <= AT_ONCE  # the kill has cost no more
     asked.clear()
     assert run(*command)[0] == 0
     added = records_in(out)[len(before) :]

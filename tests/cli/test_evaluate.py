@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from langchain_core.messages import BaseMessage
 from made_runs import made_run
 
 from dramaturg.evaluation.comparison.plan import read_plan
+from dramaturg.evaluation.judging import printed
+from dramaturg.evaluation.judging.judges import JUDGES
 from dramaturg.evaluation.judging.lines import SPEAKER
 from dramaturg.evaluation.judging.standing import ANCHORS, Measured
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
@@ -130,7 +133,7 @@ def test_a_run_writes_its_report_and_shows_its_numbers(run: Command, out: str, a
 def test_a_judge_that_says_yes_to_everything_is_named(run: Command, out: str, stub: Endpoint) -> None:
     stub.model = ScriptedChatModel(reply=lambda of: '{"answer": "yes"}' if '"answer"' in said(of) else "So it is.")
     _, _, err = run("evaluate", *METHODS, "--metrics", "accuracy", "--out", out)
-    assert "stub does not tell right answers from a sentence that declines by accuracy" in " ".join(err.split())
+    assert "from accuracy by stub (†): it does not tell right answers from a sentence that" in " ".join(err.split())
 
 
 def test_talks_are_counted_before_and_told_after(run: Command, out: str, asked: list[Any]) -> None:
@@ -175,7 +178,7 @@ def test_what_was_done_is_known_to_the_next_dry_run(run: Command, out: str) -> N
 def test_a_run_stops_at_its_cap_and_goes_on(run: Command, out: str, asked: list[Any]) -> None:
     code, _, err = run("evaluate", *METHODS, "--out", out, "--most-calls", "4")
     assert (code, "the same command goes on" in err) == (0, True)
-    assert "invalid" in err
+    assert "This run is incomplete" in err
     assert len(chats(asked)) == 4
     run("evaluate", *METHODS, "--out", out)
     assert len(chats(asked)) == 6
@@ -349,8 +352,8 @@ def test_what_any_run_knows_of_its_judges_stands_in_the_report_of_all(run: Comma
         keep_standings(folder, [Standing(judge=judge, metric=metric, source=ANCHORS, prompts=("",), told=told)])
     run("report", *map(str, folders), "--out", str(tmp_path / "all"))
     text = (tmp_path / "all" / "report.md").read_text(encoding="utf-8")
-    assert f"| {judge} | who is speaking | lines of dialogues | 0.400 |" in text
-    assert f"By accuracy, what {judge} says means nothing" in text
+    assert f"| {judge} | who is speaking | lines of dialogues | all | 0.400 |" in text
+    assert f"Nothing is concluded from accuracy by {judge}** (†): on the anchors it is not above chance" in text
 
 
 @pytest.mark.crash
@@ -360,3 +363,20 @@ def test_what_failed_in_one_place_was_answered_in_another(run: Command, tmp_path
     for order in ((one, two), (two, one)):
         found = json.loads(run("report", *map(str, order), "--out", str(tmp_path / "all"), "--json")[1])
         assert (found["valid"], {row["missing"]["missing"] for row in found["rows"]}) == (True, {0})
+
+
+def test_a_paper_judges_in_its_own_words(
+    run: Command, out: str, stub: Endpoint, asked: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "Be {character}, who is {description}. {question} {response} Say Rating: <rating>"
+    prompts = printed.PROTOCOLS["role-rag"].prompts
+    (tmp_path / "paper.txt").write_text("".join(f"{one.begins} {words} {one.ends}" for one in prompts))
+    known = {one.metric: replace(JUDGES[one.metric], printed=printed.letters_of(words)) for one in prompts}
+    monkeypatch.setattr(printed, "JUDGES", known)
+    code, _, err = run("evaluate", *METHODS, "--metrics", "KE", "--out", out)
+    assert (code, "--protocol role-rag=FILE" in err, asked) == (2, True, [])
+    stub.model = actor(reply="The keeper. Rating: 1")
+    code, text, err = run("evaluate", *METHODS, "--protocol", f"role-rag={tmp_path}/paper.txt", "--out", out, "--json")
+    rows = {(one["metric"], one["contestant"]): one["interval"]["mean"] for one in json.loads(text)["rows"]}
+    assert (code, {metric for metric, _ in rows}, {*rows.values()}) == (0, {"KE", "KH", "UQR"}, {1.0})
+    assert sum("Say Rating: <rating>" in json.dumps(body) for body in asked) == len(read_plan(Path(out)).entries) * 3

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
+from dramaturg.evaluation.judging.lines import SPEAKER
+
 from commands import Command
 from evaluations import QUESTIONS
 from fakes import ScriptedChatModel
@@ -44,7 +46,7 @@ def test_a_dry_run_says_how_much_would_be_asked_and_asks_nothing(
     code, text, _ = run(*ANCHORS, "--dry-run", "--json")
     found = {one["what"]: (one["left"], one["calls"]) for one in json.loads(text)}
     assert code == 0
-    assert found == {"accuracy, by stub": (30, 60.0), "pair, by stub": (12, 12.0)}
+    assert found == {"accuracy, by stub": (42, 84.0), "pair, by stub": (12, 12.0)}
     assert asked == []
     assert not (tmp_path / "cache").exists()
 
@@ -52,8 +54,8 @@ def test_a_dry_run_says_how_much_would_be_asked_and_asks_nothing(
 def test_without_a_choice_anchors_and_speakers_are_asked_about(run: Command, asked: list[Any]) -> None:
     found = json.loads(run("judges", "--dry-run", "--json")[1])
     assert {one["what"].partition(",")[0]: one["left"] for one in found} == {
-        "accuracy": 180,
-        "refusal": 216,
+        "accuracy": 252,
+        "refusal": 288,
         "pair": 144,
         "speaker": 88,
     }
@@ -76,7 +78,7 @@ def test_it_shows_what_came_of_it_and_asks_nothing_twice(run: Command, asked: li
         "accuracy",
         0.5,
         0,
-        30,
+        42,
     )
     assert pair["place"]["value"] == 1.0
     assert pair["verdicts"]
@@ -86,7 +88,7 @@ def test_a_cap_stops_and_says_so(run: Command, asked: list[Any]) -> None:
     code, text, err = run(*ANCHORS, "--most-calls", "4", "--json")
     (accuracy,) = json.loads(text)
     assert code == 0
-    assert accuracy["asked"] == 30
+    assert accuracy["asked"] == 42
     assert len(asked) < 30
     assert "Stopped at the 4 calls that are allowed" in err
 
@@ -134,8 +136,30 @@ def test_the_report_of_a_run_names_how_its_judge_stands(run: Command, asked: lis
     assert "never held against anchors by accuracy" in (folder / "report.md").read_text(encoding="utf-8")
     run(*ANCHORS)
     _, text, _ = run("report", str(folder))
-    assert "accuracy, by stub, which says nothing: not above chance on the anchors" in " ".join(text.split())
+    assert "accuracy, by stub †: nothing is concluded from it" in " ".join(text.split())
     for name in ("report.md", "report.html"):
         text = (folder / name).read_text(encoding="utf-8")
-        assert text.count("By accuracy, what stub says means nothing") == 2  # at the top, and at the table
+        assert text.count("Nothing is concluded from accuracy by stub") == 2  # at the top, and at the table
         assert "never held" not in text
+
+
+def test_who_is_speaking_is_asked_in_the_prompts_of_persona_eval(
+    run: Command, stub: Endpoint, asked: list[Any], tmp_path: Path
+) -> None:
+    rows = "".join(
+        f'"Who says {n}? Name {name}.",Ada,Tom,Jory,Fay,{name}\n' for n in range(6) for name in ("Tom", "Fay")
+    )
+    (tmp_path / "Drama.csv").write_text(f"prompt,option1,option2,option3,option4,gt\n{rows}")
+
+    def knows(messages: list[BaseMessage]) -> str:
+        name = said_in(messages).rpartition("Name ")[2].strip(".")
+        return json.dumps({one: float(one == name) for one in ("Ada", "Tom", "Jory", "Fay")})
+
+    stub.model = ScriptedChatModel(reply=knows)
+    code, text, err = run("judges", "--persona-eval", str(tmp_path / "Drama.csv"), "--limit", "10", "--json")
+    (found,) = json.loads(text)
+    assert (code, found["metric"], found["told"]["value"], found["told"]["n"]) == (0, SPEAKER, 1.0, 10)
+    assert "MIT licence" in err
+    before = len(asked)
+    assert run("judges", "--persona-eval", str(tmp_path / "Drama.csv"), "--limit", "10")[0] == 0
+    assert len(asked) == before

@@ -28,7 +28,7 @@ def settings(**given: Any) -> EvaluationSettings:
 
 
 def key(role: Role, method: str, **given: Any) -> str:
-    return key_of(contestant(method), role, "known", 0, DatasetQuestion(id="1", text="Who?"), settings(**given))
+    return key_of(contestant(method), "made", role, "known", 0, DatasetQuestion(id="1", text="Who?"), settings(**given))
 
 
 def test_who_searches_is_given_the_tool() -> None:

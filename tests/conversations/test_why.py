@@ -16,8 +16,8 @@ SAID: dict[str, str] = {
     "role-rag": "Rests on the character's profile and the conversation alone; so it seems is beyond what the character "
     "knows.",
     "emotional-rag": "Rests on 3 passages of life.md and 5 memories.",
-    "drmr": "Rests on 3 passages of life.md, 2 scenes with Tom, and a note on how the two stand with each other; 1 draft "
-    "was rejected.",
+    "drmr": "Rests on 3 passages of life.md, 2 scenes with Tom, and a note on how the two stand with each other; "
+    "1 draft was rejected.",
     "id-rag": "Rests on 3 passages of life.md, 3 memories, and a statement of who the character is.",
 }
 

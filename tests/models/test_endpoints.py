@@ -293,6 +293,26 @@ async def test_one_bad_answer_of_a_good_server_teaches_nothing(server: WildEndpo
         assert asked.shared.server.refused == known
 
 
+async def test_a_bare_refusal_is_about_the_prompt_where_others_like_it_were_taken(server: WildEndpoint) -> None:
+    server.active = [Way("a gateway", check=lambda _: Refusal(400, {"error": {"message": "Bad request"}}))]
+    with pytest.raises(RequestRejected):
+        await write(chat_model("m"), MESSAGES)
+    server.ways = ["good"]
+    await write(chat_model("m"), MESSAGES)
+    server.active = [Way("a gateway", check=lambda _: Refusal(400, {"error": {"message": "Bad request"}}))]
+    with pytest.raises(PromptRefused, match=r"refuses this prompt .* and takes others"):
+        await write(chat_model("m"), MESSAGES)
+    assert not chat_model("m").shared.server.refused
+
+
+@pytest.mark.parametrize("status", [400, 403])
+async def test_a_filter_is_known_by_its_words_whatever_the_status(server: WildEndpoint, status: int) -> None:
+    said = {"error": {"message": "Content violates usage guidelines."}}
+    server.active = [Way("xAI", check=lambda _: Refusal(status, said))]
+    with pytest.raises(Filtered):
+        await write(chat_model("m"), MESSAGES)
+
+
 async def test_a_filtered_answer_does_not_teach_that_there_are_no_probabilities(server: WildEndpoint) -> None:
     asked, question = chat_model("m"), [HumanMessage("Is the sea calm? yes or no:")]
     server.ways = ["filtered"]

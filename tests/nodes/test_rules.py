@@ -78,7 +78,6 @@ def test_an_evaluation_says_by_whose_rules_a_method_went() -> None:
         assert one.settings.get("rules", "paper") == "paper"
         assert bool(deviations(one.kind)) == ("rules" in one.settings)
         assert contestant(f"{name}-ours").settings["rules"] == "ours"
-        assert (one.described, contestant(f"{name}-ours").described) == ({}, {"rules": "ours"})
 
 
 def test_naive_rag_is_compared_with_both_splitters_that_the_paper_may_mean() -> None:
@@ -86,7 +85,7 @@ def test_naive_rag_is_compared_with_both_splitters_that_the_paper_may_mean() -> 
     one = contestant("naive-rag-acts")
     papers = deviations(context_type("amadeus"))
     assert (one.method, one.kind().splitter) == ("naive-rag", "fixed")  # type: ignore[attr-defined]
-    assert one.described == {name: papers[name][0] for name in ("splitter", "longest")}
+    assert one.settings == {name: papers[name][0] for name in ("splitter", "longest")}
 
 
 def test_baselines_redraw_as_little_as_what_they_are_compared_with() -> None:

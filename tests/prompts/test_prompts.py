@@ -46,13 +46,14 @@ CONVERSATION = {
     "was_said",
     "line",
     "elsewhere",
+    "aim",
 }
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
 WORLD = {"plan", "scene", "now", "directions"}
 RECORDS = {"records", "directed"}
 IDENTITY = {"statement", "statements"}
 MEASURES = {"identity", "deed", "reason", "dimension"}
-REPLIES = {"gold", "relation", "reply"}
+REPLIES = {"gold", "relation", "reply", "fact", "task"}
 BOUNDARIES = {"silent", "unknown"}
 GIVEN = DOCUMENTS | CONVERSATION | ANSWERS | BOUNDARIES | RECORDS | IDENTITY | MEASURES | REPLIES | WORLD
 # What was fenced before.
@@ -96,6 +97,9 @@ SOURCES = (
     "InCharacter",
     "PersonaEval",
     "CoSER",
+    "TimeChara",
+    "PersonaGym",
+    "PingPong",
 )
 
 

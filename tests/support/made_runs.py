@@ -25,9 +25,13 @@ def made_run(
     judged_by: Sequence[str] | None = None,
     scopes: Sequence[str] = ("in",),
     skip: Callable[[str, str, int], bool] = lambda *_: False,
+    text: Callable[[str, int], str] = lambda *_: "So.",
     **more: Any,
 ) -> Path:
-    """Write a run; its judges are those of the plan, unless others judged. Replies that are skipped are not there."""
+    """Write a run; its judges are those of the plan, unless others judged. Replies that are skipped are not there.
+
+    `text` is what a method says to a question.
+    """
     asked = {
         role: tuple(
             DatasetQuestion(id=f"{at}", text=f"Question {at}?", answer="Yes.", scope=scopes[at % len(scopes)])  # type: ignore[arg-type]
@@ -66,7 +70,7 @@ def made_run(
             seed=0,
             question=one.question,
             asked="?",
-            text="So.",
+            text=text(one.contestant, int(one.question)),
             calls=1,
             tokens=100,
         )

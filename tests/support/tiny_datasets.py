@@ -38,16 +38,24 @@ def charactereval(folder: Path, scenes: int = 10) -> Path:
     return folder
 
 
-def rolebench(folder: Path) -> Path:
-    """Pairs to learn from and to be tested by, and a question that is in both."""
+def rolebench(folder: Path, *names: str) -> Path:
+    """Pairs to learn from and to be tested by, and a question that is in both; with names, descriptions of them too."""
 
-    def line(question: str, answer: str) -> dict[str, Any]:
-        return {"role": "Ada", "question": question, "generated": [answer], "type": "script_based"}
+    def lines(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
+        return [
+            {"role": name, "question": question, "generated": [answer], "type": "script_based"}
+            for name in names or ("Ada",)
+            for question, answer in pairs
+        ]
 
-    learned = [line("Who is Tom?", "My brother."), line("Where do you live?", "In the tower of the light.")]
+    learned = lines(("Who is Tom?", "My brother."), ("Where do you live?", "In the tower of the light."))
     put(folder / "rolebench-eng" / "role_specific" / "train.jsonl", *learned)
-    put(folder / "rolebench-eng" / "role_specific" / "test.jsonl", line("Who is Tom?", "Tom."), line("Fog?", "I ring."))
-    put(folder / "rolebench-eng" / "general" / "test.jsonl", line("Translate: lamp.", "Lampe."))
+    asked = lines(("Who is Tom?", "Tom."), ("Fog?", "I ring."))
+    put(folder / "rolebench-eng" / "role_specific" / "test.jsonl", *asked)
+    put(folder / "rolebench-eng" / "general" / "test.jsonl", *lines(("Translate: lamp.", "Lampe.")))
+    if names:
+        put(folder / "profiles-eng" / "desc.json", {name: f"{name} is silent." for name in names})
+        put(folder / "profiles-eng" / f"profiles-eng-{names[0]}.jsonl", {"content": ["Silence."]})
     return folder
 
 
@@ -81,6 +89,96 @@ def coser(folder: Path, name: str = "The Light") -> Path:
     people = {one: {"profile": f"{one} lives on the rock.", "plots": []} for one in ("Ada", "Tom")}
     book = {"plots": [plot(number) for number in range(3)], "character_datasets": people, "split_plot_index": 2}
     put(folder / f"{name}.json", book)
+    return folder
+
+
+def coser_test(folder: Path, *names: str) -> Path:
+    """Three conversations: of two books, in both of which there is an Ada, and in one a Tom and a Tom Pike.
+
+    With names, each of them stands for Ada in a book of her own.
+    """
+
+    def conversation(book: str, number: int, **profiles: str) -> dict[str, Any]:
+        tom = "Tom Pike" if number else "Tom"
+        lines = [("Environment", "Night."), (tom, "[Late.] Is the lamp lit?"), ("Ada", "(nods) It is."), (tom, "Good.")]
+        return {
+            "book": book,
+            "scenario": f"A gale, the {number}.",
+            "topic": "lamp",
+            "dialogues": [{"character": name, "message": text} for name, text in [*lines, ("Ada", f"Night {number}.")]],
+            "key_characters": [{"name": "Ada", "thought": "I must stay awake."}],
+            "character_profiles": profiles,
+            "plot": {"i_p": number, "key_characters": [{"name": "Ada", "description": f"Keeper {number}."}]},
+            "i_c": 0,
+            "tag": "ood",
+        }
+
+    if names:
+        books = [
+            json.dumps(conversation(f"Book {name}", 1, Ada="Ada is silent.")).replace("Ada", name) for name in names
+        ]
+        put(folder / "data" / "test" / "test_set.json", [json.loads(book) for book in books])
+        return folder
+    profiles = {"Ada": "Ada keeps a light.", "Tom": "Tom fishes."}
+    light = [conversation("The Light (#1)", 0, **profiles), conversation("The Light (#1)", 1, **{"Tom Pike": "A man."})]
+    put(folder / "data" / "test" / "test_set.json", [*light, conversation("The Fog", 1, Ada="Another.", Jory="")])
+    return folder
+
+
+def timechara(folder: Path, *names: str) -> Path:
+    """Three kinds of question to each of some characters, those for validation among those of the test."""
+
+    def asked(name: str, kind: str, period: str, place: str = "-") -> dict[str, Any]:
+        return {
+            "series": "the_light",
+            "character": name,
+            "character_period": period,
+            "question": f"What of the {kind} fog?",
+            "data_type": kind,
+            "temporal_label": f"{kind}: {name} keeps to it.",
+            "spatial_label": place,
+            "participants": [name],
+        }
+
+    test = [
+        one
+        for name in names or ("Ada Reed",)
+        for one in (
+            asked(name, "future", "1st-year / at dusk"),
+            asked(name, "past-absence", "2", "Absence: not there."),
+            asked(name, "past-only", "2"),
+        )
+    ]
+    put(folder / "validation.json", test[:1])
+    put(folder / "test.json", test)
+    for name in names or ("Ada Reed",):
+        put(folder / "data" / "personality" / f"{name.lower().replace(' ', '_')}_personality.txt", f"{name} is silent.")
+    return folder
+
+
+def persona_gym(folder: Path, *personas: str) -> Path:
+    """A question for each task and persona."""
+    tasks = ("Expected Action", "Toxicity", "Linguistic Habits", "Persona Consistency", "Action Justification")
+    for persona in personas or ("A keeper of a light, fond of tea",):
+        questions = {task: [f"{task}: what do you do in fog?"] for task in tasks}
+        put(folder / "questions" / "benchmark-v1" / f"{persona}.json", questions)
+    return folder
+
+
+def ping_pong(folder: Path, *names: str) -> Path:
+    """Characters with two situations each, and one who speaks Russian."""
+
+    def told(*names: str) -> dict[str, Any]:
+        situations = [
+            {"text": "Ask for tea.", "tags": ["tea"], "num_turns": 4},
+            {"text": "Begin a fight.", "num_turns": 4},
+        ]
+        characters = [
+            {"char_name": one, "system_prompt": f"{one} is silent.", "example_prompt": "A: …"} for one in names
+        ]
+        return {"characters": characters, "situations": situations, "version": 3}
+
+    put(folder / "settings_v2.json", {"ru": told("Юля"), "en": told(*(names or ("Ada Reed",)))})
     return folder
 
 

@@ -15,7 +15,8 @@ from dramaturg.evaluation.judging import measures
 from dramaturg.evaluation.judging.judges import Grade
 from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.evaluation.metrics.intervals import cluster_interval
-from dramaturg.evaluation.reports.judges import Check, calibrations, checks
+from dramaturg.evaluation.reports.credit import BoundsCheck, bounds_checks
+from dramaturg.evaluation.reports.judges import calibrations
 from dramaturg.evaluation.reports.markdown import markdown
 from dramaturg.evaluation.reports.page import page, written_report
 from dramaturg.evaluation.reports.tables import Row, costs, tables
@@ -50,10 +51,10 @@ def declining(reply: str) -> bool:
     return "I do not know" in reply
 
 
-async def checked(library: Path, good: Any, metric: str) -> Check:
+async def checked(library: Path, good: Any, metric: str) -> BoundsCheck:
     """The check of a judge that says yes, or 9, of what is good."""
     evaluation = compared(library, None, (judge(good),), metrics=(metric,))
-    (found,) = checks(evaluation.plan, await taken(evaluation))
+    (found,) = bounds_checks(evaluation.plan, await taken(evaluation))
     return found
 
 
@@ -228,7 +229,7 @@ async def test_a_score_is_checked_by_whether_it_puts_right_answers_above(library
 async def test_likeness_is_no_judge_as_the_ceiling_is_what_it_measures_by(library: Path) -> None:
     evaluation = compared(library, metrics=(SIMILARITY,))
     records = await taken(evaluation)
-    assert list(checks(evaluation.plan, records)) == []
+    assert list(bounds_checks(evaluation.plan, records)) == []
     assert "It has no check above" in report_of(evaluation, records)
     assert max(one.value for one in records.judged.values() if one.value is not None) <= 1
 
@@ -248,17 +249,17 @@ def test_a_judge_is_seen_to_tell_replies_apart_above_a_half_alone(
     kind: str, value: float, low: float | None, blind: bool
 ) -> None:
     whole = cluster_interval({"a": [0.0], "b": [1.0]})
-    assert Check("m", "judge", kind, value, low, 1.0, whole, whole, 20, 0).blind is blind
+    assert BoundsCheck("m", "judge", kind, value, low, 1.0, whole, whole, 20, 0).blind is blind
 
 
 async def test_what_nobody_knows_is_not_checked(library: Path) -> None:
     evaluation = compared(library, metrics=("invention", "hallucination"))
-    assert list(checks(evaluation.plan, await taken(evaluation))) == []
+    assert list(bounds_checks(evaluation.plan, await taken(evaluation))) == []
     for role in ROLES:
         lines = json.dumps({"question": "Which telephone?", "answer": "None.", "scope": "out"}) + "\n"
         (library / role / "questions.jsonl").write_text(lines, encoding="utf-8")
     evaluation = compared(library, folder="known", metrics=("accuracy",))
-    assert list(checks(evaluation.plan, await taken(evaluation))) == []
+    assert list(bounds_checks(evaluation.plan, await taken(evaluation))) == []
 
 
 async def test_a_pair_without_a_score_is_missing_in_the_check(library: Path) -> None:
@@ -276,15 +277,14 @@ async def test_the_report_names_judges_that_see_nothing(library: Path) -> None:
     text = report_of(evaluation, await taken(evaluation))
     assert "## How far the judges can be believed" in text
     assert "| accuracy | judge | share right | 1.000 | [0.541, 1.000] | 1.000 [0.541, 1.000] | " in text
-    assert "**numb does not tell right answers from a sentence that declines by accuracy**" in text
-    assert "**That judge tells" not in text
+    assert "**Nothing is concluded from accuracy by numb** (†): it does not tell right answers from" in text
+    assert "from accuracy by judge**" not in text
 
 
 async def test_two_questions_show_nothing_of_a_judge_that_is_right(library: Path) -> None:
     evaluation = compared(library, None, (judge(knowing),), roles=("ada",))
     text = report_of(evaluation, await taken(evaluation))
-    assert "**That judge tells right answers from a sentence that declines by accuracy is not shown**" in text
-    assert "(share right 1.000, 2 questions): ask more questions" in text
+    assert "that it tells right answers from a sentence that declines is not shown (share right 1.000" in text
 
 
 async def test_a_judgement_keeps_its_probability(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:

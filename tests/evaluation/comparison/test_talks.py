@@ -12,7 +12,8 @@ from dramaturg.evaluation.comparison.estimates import estimated
 from dramaturg.evaluation.comparison.plan import Wanted, planned
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 from dramaturg.evaluation.comparison.run import Capped
-from dramaturg.evaluation.comparison.talks import lines_in, placed_facts
+from dramaturg.evaluation.comparison.talks import lines_in, placed_facts, scenes_opened
+from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.judging.judges import JUDGES, Case, judged
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.evaluation.metrics.acting import acting_score
@@ -339,6 +340,23 @@ async def test_a_scene_is_scored_by_the_flaws_that_a_judge_lists(library: Path) 
     shown = next(one.text for one in marker.calls if "<reference>" in one.text)
     assert fenced("reference", shown) == "Jory: Is the lamp lit?\nada: It is."
     assert fenced("scene", shown) == "The lamp room, at dusk."
+    assert {one.talk.kind for one in evaluation.plan.questions["ada"] if one.talk} == {"question"}  # no facts of ours
+
+
+def test_a_scene_opens_one_talk() -> None:
+    first: dict[str, Any] = {
+        "question": "Is the lamp lit?",
+        "answer": "It is.",
+        "user_role": "Jory",
+        "role": "ada",
+        "context": "Dusk.",
+    }
+    said = [{"speaker": "Jory", "text": "Is the lamp lit?"}, {"speaker": "Ada", "text": "It is."}]
+    scenes = [first | {"turns": []}, first | {"question": "Good.", "turns": said}, first | {"context": "Noon."}]
+    questions = [DatasetQuestion(id=f"{at}", text=one.pop("question"), **one) for at, one in enumerate(scenes)]
+    assert [one.id for one in scenes_opened(questions)] == ["0", "2"]
+    asked_alone = [one.model_copy(update={"context": ""}) for one in questions]
+    assert scenes_opened(asked_alone) == asked_alone
 
 
 async def test_a_list_of_flaws_with_one_that_cannot_be_read_is_no_score(library: Path) -> None:

@@ -1,5 +1,6 @@
 """Anchors: each label holds by construction, and nothing but the reply gives it away."""
 
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +9,7 @@ from statistics import fmean
 import pytest
 
 import dramaturg.examples
-from dramaturg.evaluation.judging.anchors import KINDS, WORTH, Known, QuestionBeyond, anchors, card_of, written
+from dramaturg.evaluation.judging.anchors import KINDS, LONG, WORTH, Known, QuestionBeyond, anchors, card_of, written
 from dramaturg.evaluation.metrics.calibration import separation
 from dramaturg.stores.documents.forms import read_dialogues
 from dramaturg.stores.documents.sources import document_paths
@@ -30,8 +31,7 @@ def replies(language: str, kind: str) -> list[Known]:
 
 def test_there_are_as_many_of_each_kind_role_and_language() -> None:
     found = anchors()
-    assert len(found) == 252
-    assert len({one.id for one in found}) == 252
+    assert len(found) == len({one.id for one in found}) == 324
     assert {*Counter((one.kind, one.language, one.id.split("/")[1]) for one in found).values()} == {4}
     assert {one.kind for one in found} == {*KINDS}
     assert {kind for kinds in WORTH.values() for kind in kinds} == {*KINDS}
@@ -42,7 +42,7 @@ def test_a_right_reply_and_another_voice_hold_the_fact_and_no_other_does(languag
     for one in written()[language][role].known:
         fact = one.fact.casefold()
         holds = {kind for kind, text in one.replies().items() if fact in text.casefold()}
-        assert holds == {"right", "voice"}, one.question
+        assert holds == {"right", "voice", "right at length"}, one.question
         assert fact in one.gold.casefold()
         assert fact not in one.question.casefold()
         assert one.rests_on in files_of(role), one.rests_on
@@ -53,14 +53,14 @@ def test_a_wrong_reply_is_the_right_one_with_another_fact(language: str, role: s
     for one in written()[language][role].known:
         wrong, before, after = one.replies()["wrong"], *one.right.split(one.fact)
         assert wrong == before + one.instead + after != one.right
-        assert one.instead.casefold() not in one.gold.casefold()
+        assert one.instead.casefold() not in f"{one.gold} {one.more}".casefold()
 
 
 @EVERY_ROLE
 def test_another_voice_speaks_of_the_role(language: str, role: str) -> None:
     about = written()[language][role]
     assert all(about.third in one.voice for one in about.known)
-    assert not any(about.third in one.right for one in about.known)
+    assert not any(about.third in f"{one.right}{one.more}" for one in about.known)
 
 
 @EVERY_ROLE
@@ -85,11 +85,11 @@ def test_what_is_out_of_scope_stands_in_no_file_of_the_role(language: str, role:
 
 @pytest.mark.parametrize("language", ["en", "zh", "ko"])
 def test_length_gives_no_kind_away(language: str) -> None:
-    lengths = {kind: [len(one.case.reply) for one in replies(language, kind)] for kind in KINDS}
+    lengths = {kind: [len(one.case.reply) for one in replies(language, kind)] for kind in KINDS if LONG not in kind}
     whole = fmean(size for of in lengths.values() for size in of)
     for kind, of in lengths.items():
         assert fmean(of) == pytest.approx(whole, rel=0.05), kind
-        others = [size for other in KINDS if other != kind for size in lengths[other]]
+        others = [size for other in lengths if other != kind for size in lengths[other]]
         found = separation(of, others)
         assert found is not None
         assert 0.35 < found.auc < 0.65, (kind, found)
@@ -99,11 +99,22 @@ def test_length_gives_no_kind_away(language: str) -> None:
 def test_replies_to_one_question_are_of_one_length_and_half_of_the_questions_have_short_ones(language: str) -> None:
     by_question: dict[str, list[int]] = {}
     for one in anchors():
-        if one.language == language:
+        if one.language == language and LONG not in one.kind:
             by_question.setdefault(one.question, []).append(len(one.case.reply))
     assert all(max(of) <= 1.35 * min(of) for of in by_question.values())
     means = sorted(map(fmean, by_question.values()))
     assert means[len(means) // 2] > 1.5 * means[len(means) // 2 - 1]
+
+
+@pytest.mark.parametrize("language", ["en", "zh", "ko"])
+def test_a_reply_at_length_is_as_long_as_those_of_methods_and_says_no_more(language: str) -> None:
+    """Some sentences, twice the short one or more, and the wrong one as long as the right one."""
+    for about in written()[language].values():
+        for one in about.known:
+            of = one.replies()
+            assert 3 <= len(re.findall(r"[.!?。！？]+", of["right at length"])) <= 9, one.question
+            assert len(of["right at length"]) > 1.9 * len(one.right)
+            assert of["wrong at length"] == of["right at length"].replace(one.fact, one.instead)
 
 
 def test_a_few_are_of_all_kinds_languages_roles_and_lengths() -> None:

@@ -59,6 +59,8 @@ async def test_a_perfect_judge_is_above_chance_and_has_no_bias(tmp_path: Path) -
     assert {(cell.kind, cell.mean) for cell in found["accuracy"].cells} == {
         ("right", 1.0),
         ("voice", 1.0),
+        ("right at length", 1.0),
+        ("wrong at length", 0.0),
         ("wrong", 0.0),
         ("refused", 0.0),
         ("echo", 0.0),
@@ -68,9 +70,9 @@ async def test_a_perfect_judge_is_above_chance_and_has_no_bias(tmp_path: Path) -
 async def test_calibration_is_of_what_the_judge_gives_for_yes(tmp_path: Path) -> None:
     one = (await found_of(perfect(LINES), tmp_path))["accuracy"]
     assert one.brier is not None
-    assert one.brier.score == pytest.approx((2 * 0.1**2 + 3 * 0.2**2) / 5)  # of five replies two deserve a yes
-    assert one.brier.n == 90
-    assert sum(share.n for _, share in one.bins) == 90
+    assert one.brier.score == pytest.approx((3 * 0.1**2 + 4 * 0.2**2) / 7)  # of seven replies three deserve a yes
+    assert one.brier.n == 126
+    assert sum(share.n for _, share in one.bins) == 126
 
 
 async def test_a_coin_says_nothing(tmp_path: Path) -> None:
@@ -125,8 +127,8 @@ async def test_what_is_answered_is_not_asked_again_and_a_cap_is_kept_to(tmp_path
     assert all(one.left == 0 for one in estimated(given, ["always-yes"], records))
     other = estimated(given, ["another"], records)
     assert [(one.what, one.left) for one in other] == [
-        ("accuracy, by another", 15),
-        ("refusal, by another", 12),
+        ("accuracy, by another", 21),
+        ("refusal, by another", 18),
         ("pair, by another", 6),
         ("speaker, by another", 4),
     ]
@@ -137,8 +139,8 @@ async def test_an_answer_that_does_not_come_is_missing_and_no_score(tmp_path: Pa
     given = material(limit=1, lines=LINES[:4])
     found = held(given, await asked(model, tmp_path, given), "mumbler")
     assert [(one.metric, one.told, one.missing) for one in found] == [
-        ("accuracy", None, 15),
-        ("refusal", None, 12),
+        ("accuracy", None, 21),
+        ("refusal", None, 18),
         (PAIR, None, 6),
         (SPEAKER, None, 4),
     ]
@@ -152,6 +154,7 @@ async def test_a_standing_is_kept_and_fewer_answers_do_not_replace_more(tmp_path
     kept = read_standings(tmp_path)
     assert [(one.metric, one.source, one.told.value) for one in kept] == [
         ("accuracy", ANCHORS, 1.0),
+        (PAIR, ANCHORS, 1.0),
         (SPEAKER, "", 1.0),
     ]
     few = held(material(limit=1, metrics=("accuracy",), lines=()), records, "perfect")
@@ -159,15 +162,15 @@ async def test_a_standing_is_kept_and_fewer_answers_do_not_replace_more(tmp_path
     assert read_standings(tmp_path) == kept
     changed = [one.model_copy(update={"prompts": ("new",)}) for one in standings_of(few)]
     keep_standings(tmp_path, changed)
-    assert read_standings(tmp_path) == (*changed, kept[1])
+    assert read_standings(tmp_path) == (*changed, kept[2])
     assert isinstance(kept[0], Standing)
 
 
 async def test_as_many_answers_replace_those_before_and_fewer_do_to_other_replies(tmp_path: Path) -> None:
     given = material(metrics=("accuracy",), lines=())
     records = await asked(perfect(LINES), tmp_path, given)
-    (whole,) = standings_of(held(given, records, "perfect"))
-    (few,) = standings_of(held(material(limit=1, metrics=("accuracy",), lines=()), records, "perfect"))
+    whole, _ = standings_of(held(given, records, "perfect"))
+    few, _ = standings_of(held(material(limit=1, metrics=("accuracy",), lines=()), records, "perfect"))
     again = whole.model_copy(update={"told": whole.told._replace(value=0.9)})
     other = few.model_copy(update={"version": "other replies"})
     for found in (whole, again, other):

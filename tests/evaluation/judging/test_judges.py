@@ -46,6 +46,8 @@ ADA: dict[str, Any] = {
     "scene": "The lamp room, at dusk.",
     "reference": "Jory: Well? Ada Quill: No.",
     "pressed": "Which telephone do you have?",
+    "fact": "She has not met Jory yet.",
+    "task": "Linguistic Habits",
     "talk": ({"speaker": "Jory", "text": "Who brings the flour?"}, {"speaker": "Ada Quill", "text": "Tom\ndoes."}),
 }
 LISTS = ("passages", "dialogue", "talk")
@@ -53,8 +55,9 @@ FLAW = '{"flaws": [{"flaw": "She offers help like a clerk.", "severity": 3}]}'
 SAYS = {"yes/no": '{"answer": "yes"}', "1-5": '{"answer": 4}', "1-10": '{"answer": 9}', "flaws": FLAW}
 VALUES = {"yes/no": 1.0, "1-5": 4.0, "1-10": 9.0, "flaws": 86.5}
 INSTRUCTIONS = {"en": "It gives no instructions", "zh": "不是指令", "ko": "지시가 아닙니다"}
-NEEDED = [(judge, part) for judge in JUDGES.values() for part in judge.needs]
-EVERY_JUDGE = pytest.mark.parametrize("judge", JUDGES.values(), ids=lambda judge: judge.name)
+OURS = [judge for judge in JUDGES.values() if not judge.printed]
+NEEDED = [(judge, part) for judge in OURS for part in judge.needs]
+EVERY_JUDGE = pytest.mark.parametrize("judge", OURS, ids=lambda judge: judge.name)
 EVERY_LANGUAGE = pytest.mark.parametrize("language", ["en", "zh", "ko"])
 
 
@@ -115,6 +118,8 @@ async def test_a_judge_is_shown_what_it_names_and_no_more(judge: Judge, language
         "talk",
         "scene",
         "reference",
+        "fact",
+        "task",
     ):
         shown = fenced(part, material)
         assert shown == (case().part(part) if part in (*judge.needs, *judge.may) else "")
@@ -255,8 +260,8 @@ async def test_with_log_probabilities_a_judgement_is_finer(
 
 
 async def test_a_judgement_names_the_version_of_its_prompt() -> None:
-    versions = {(judge.name, of): prompt_version(judge, of) for judge in JUDGES.values() for of in INSTRUCTIONS}
-    assert len(set(versions.values())) == len(versions) == 3 * len(JUDGES)
+    versions = {(judge.name, of): prompt_version(judge, of) for judge in OURS for of in INSTRUCTIONS}
+    assert len(set(versions.values())) == len(versions) == 3 * len(OURS)
     found = await judged(JUDGES["accuracy"], judge_that("So so.", "예"), case(language="ko"))
     assert found.prompt_version == versions["accuracy", "ko"]
 
@@ -275,10 +280,10 @@ def test_another_text_is_another_version_and_another_comment_is_not(monkeypatch:
 
 def test_a_judge_is_known_by_its_name_and_says_where_it_is_from() -> None:
     assert [judge.name for judge in JUDGES.values()] == list(JUDGES)
-    assert len({judge.prompt for judge in JUDGES.values()}) == len(JUDGES) == 17
+    assert len({judge.prompt for judge in OURS}) == len(OURS) == 21
     assert all(judge.source and judge.note for judge in JUDGES.values())
     lower = {name for name, judge in JUDGES.items() if judge.better == "lower"}
-    assert lower == {"hallucination", "invention", "contradiction", "whole_contradiction"}
+    assert lower == {"hallucination", "invention", "KH", "contradiction", "whole_contradiction"}
 
 
 def test_judges_that_say_the_same_agree() -> None:

@@ -61,9 +61,10 @@ async def test_a_judge_who_says_what_people_say_is_above_chance(tmp_path: Path) 
     assert accuracy.told.value > 0.8
     assert (accuracy.told.n, accuracy.told.n_values) == (12, 24)
     assert accuracy.agreed is not None
-    assert accuracy.agreed > 0.5
+    assert accuracy.agreed.value > 0.5
+    assert accuracy.agreed.above
     assert accuracy.among is not None
-    assert 0.3 < accuracy.among < accuracy.agreed
+    assert 0.3 < accuracy.among < accuracy.agreed.value
     assert found[PAIR].told is not None
     assert found[PAIR].told.value == 1
 

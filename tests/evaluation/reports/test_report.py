@@ -61,8 +61,9 @@ async def test_a_method_that_is_always_right_has_all_and_one_that_never_is_has_n
     apart = {one.metric: one for one in found.differences}
     assert apart["accuracy"].interval.mean == 1.0  # the method minus the baseline
     assert {one.p for one in found.differences} == {2 * 0.5**12}  # twelve roles, however many questions they have
-    assert all(one.corrected.significant and one.corrected.n == 2 for one in found.differences)
-    assert apart["accuracy"].corrected.corrected == pytest.approx(4 * 0.5**12)
+    assert all(one.found and one.corrected.n == 1 for one in found.differences)
+    assert [one.primary for one in found.differences] == [True, False]
+    assert apart["accuracy"].corrected.corrected == pytest.approx(2 * 0.5**12)
 
 
 async def test_methods_that_say_the_same_do_not_differ(library: Path) -> None:
@@ -99,7 +100,7 @@ async def test_what_is_missing_is_counted_bounded_and_makes_a_run_invalid(librar
     assert not found.valid
     assert found.differences == ()
     for text in (markdown, page):
-        assert "This run is invalid" in text
+        assert "This run is incomplete" in text
 
 
 async def test_what_was_not_asked_yet_is_missing(library: Path) -> None:
@@ -149,7 +150,7 @@ async def test_the_report_says_what_numbers_rest_on(library: Path) -> None:
         "AMADEUS, Evaluation Protocols, Table 6: ACC. Prompt ",
         "Intervals: Clopper–Pearson over questions.",
         "| vanilla | 3 | 0 | 3 |",
-        "Holm's correction is over all 2 tests",
+        "p is corrected within the 1 primary comparison and the 1 other comparison",
     ):
         assert text in markdown
 
@@ -157,11 +158,11 @@ async def test_the_report_says_what_numbers_rest_on(library: Path) -> None:
 async def test_a_judge_of_its_own_words_is_named(library: Path) -> None:
     model = speaker()
     _, markdown, _ = await reported(library, model, (model,), metrics=(SIMILARITY,))
-    assert "judge is the model" not in markdown  # nobody was asked
+    assert "is a judge of what it has said" not in markdown  # nobody was asked
     assert "Judges:" not in markdown
     again = library_of(library.parent / "elsewhere" / "library")
     _, markdown, _ = await reported(again, model, (model,), metrics=("accuracy",))
-    assert "The judge is the model that spoke" in markdown
+    assert "scripted spoke, and is a judge of what it has said" in markdown
 
 
 async def test_two_judges_are_compared(library: Path) -> None:

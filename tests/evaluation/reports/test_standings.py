@@ -10,8 +10,9 @@ from dramaturg.evaluation.judging.judges import JUDGES, prompt_version
 from dramaturg.evaluation.judging.lines import SPEAKER
 from dramaturg.evaluation.judging.standing import ANCHORS, Measured
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
+from dramaturg.evaluation.reports.judges import standing_lines
 from dramaturg.evaluation.reports.markdown import markdown
-from dramaturg.evaluation.reports.standings import mark_lines, silent, standing_lines, take_standings
+from dramaturg.evaluation.reports.standings import take_standings
 from dramaturg.evaluation.reports.tables import tables
 
 from evaluations import evaluation_of, library_of, taken
@@ -37,49 +38,54 @@ def said(run: tuple[Evaluation, Records], *found: Standing) -> str:
     return "\n".join(standing_lines(evaluation.plan, records))
 
 
+def withheld(run: tuple[Evaluation, Records]) -> dict[tuple[str, str], str]:
+    """By which metric and judge nothing is concluded, and why."""
+    return {(one.metric, one.judge): one.why for one in tables(run[0].plan, run[1]).withheld}
+
+
 def test_a_judge_that_was_never_held_is_said_to_be_so(run: tuple[Evaluation, Records]) -> None:
     text = said(run)
     assert "judge was never held against anchors by accuracy: `dramaturg judges --anchors --metrics accuracy" in text
     assert "judge was never asked who is speaking." in text
-    assert silent(run[0].plan, run[1]) == {}
+    assert withheld(run) == {}
 
 
 def test_the_standing_of_a_judge_stands_beside_its_numbers(run: tuple[Evaluation, Records]) -> None:
     text = said(run, standing(0.7), standing(0.4, SPEAKER))
-    assert "| judge | accuracy | anchors | 0.800 | 0.700 to 0.900 | 0.5 | 36 |" in text
-    assert "| judge | who is speaking | lines of dialogues | 0.500 | 0.400 to 0.600 | 0.25 | 36 |" in text
+    assert "| judge | accuracy | anchors | all | 0.800 | [0.700, 0.900] | 0.5 | 36 |" in text
+    assert "| judge | who is speaking | lines of dialogues | all | 0.500 | [0.400, 0.600] | 0.25 | 36 |" in text
     assert "never" not in text
-    assert "nothing" not in text
 
 
 def test_numbers_of_a_judge_that_is_not_above_chance_are_marked(run: tuple[Evaluation, Records]) -> None:
-    assert "| 0.550 | 0.450 to 0.650 | 0.5 |" in said(run, standing(0.45))
+    assert "| 0.550 | [0.450, 0.650] | 0.5 |" in said(run, standing(0.45))
     evaluation, records = run
-    assert [*silent(evaluation.plan, records)] == [("accuracy", "judge")]
-    (line,) = mark_lines(evaluation.plan, records, "accuracy")
-    assert "**By accuracy, what judge says means nothing**: on the anchors it is not above chance (0.550" in line
-    assert [*mark_lines(evaluation.plan, records, "refusal")] == []
+    assert "on the anchors it is not above chance (0.550" in withheld(run)["accuracy", "judge"]
     text = markdown(evaluation.plan, records, tables(evaluation.plan, records))
+    line = "**Nothing is concluded from accuracy by judge** (†): on the anchors it is not above chance"
     assert text.count(line) == 2  # at the top, and at the table
 
 
 def test_a_judge_near_chance_at_who_is_speaking_is_named(run: tuple[Evaluation, Records]) -> None:
-    assert "**judge is near chance at who is speaking**" in said(run, standing(0.7), standing(0.2, SPEAKER))
+    said(run, standing(0.7), standing(0.2, SPEAKER))
+    evaluation, records = run
+    text = markdown(evaluation.plan, records, tables(evaluation.plan, records))
+    assert "| accuracy | judge | yes |  | it is near chance at who is speaking (0.300" in text
 
 
 def test_a_standing_by_another_prompt_is_none(run: tuple[Evaluation, Records]) -> None:
     text = said(run, standing(0.3, prompts=("another",)))
     assert "never held against anchors by accuracy" in text
-    assert silent(run[0].plan, run[1]) == {}
+    assert withheld(run) == {}
 
 
 def test_a_report_takes_standings_of_its_own_judges_alone(run: tuple[Evaluation, Records], tmp_path: Path) -> None:
-    other = standing(0.7).model_copy(update={"judge": "another"})
+    other = standing(0.7).model_copy(update={"judge": "somebody"})
     (tmp_path / "shared").mkdir()
     keep_standings(tmp_path / "shared", [standing(0.6), other])
     take_standings(run[0].folder, run[0].plan.judges, tmp_path / "shared")
     text = "\n".join(standing_lines(run[0].plan, run[1]))
-    assert "0.600 to 0.800" in text
-    assert "another" not in text
+    assert "[0.600, 0.800]" in text
+    assert "somebody" not in text
     take_standings(run[0].folder, run[0].plan.judges, tmp_path / "nowhere")
-    assert "0.600 to 0.800" in "\n".join(standing_lines(run[0].plan, run[1]))
+    assert "[0.600, 0.800]" in "\n".join(standing_lines(run[0].plan, run[1]))

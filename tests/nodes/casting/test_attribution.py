@@ -104,3 +104,17 @@ def test_korean_speakers_are_the_subjects_of_verbs_of_speech() -> None:
         "“안 된다.” 노인은 고개를 저으며 말했다."
     )
     assert told(text, "ko") == [("이서진", "verb"), ("노인", "verb"), ("이서진", "turns"), ("노인", "verb")]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "'" * 600_000),
+        ("en", "".join(f"“Go,” said the {'x' * (one % 50)}a.\n\n" for one in range(4_000))),
+        ("zh", "".join(f"{chr(0x4E00 + one % 8000)}{chr(0x4E01 + one * 7 % 8000)}道：“走。”" for one in range(12_000))),
+    ],
+    ids=["marks", "people", "names"],
+)
+def test_a_hostile_text_has_an_end(language: Literal["en", "zh"], text: str) -> None:
+    attributed(text, language)
