@@ -133,8 +133,8 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     await page.click(".card .main")
     await page.wait_for_selector(".fine, .said .warning")
     await shot("learned; it can be taken back")
-    await house.choose("drmr")
-    await house.until("document.querySelector('.knowledge').textContent.includes('DRMR reads no')")
+    await house.choose("profile")
+    await house.until("document.querySelector('.knowledge').textContent.includes('Profile reads no')")
     await shot("a method that reads no documents")
 
 
