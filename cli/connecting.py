@@ -5,10 +5,8 @@ import os
 import sys
 from collections.abc import Mapping
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
-from pydantic import SecretStr
 
 from dramaturg.cli.output import note, screen
 from dramaturg.cli.progress import waiting
@@ -18,7 +16,6 @@ from dramaturg.models.local.weights import status
 OPENAI = "https://api.openai.com/v1"
 USUAL = ("gpt-4.1-mini", "gpt-4o-mini")
 LISTED = 20  # models of a server that are shown
-LOCAL = ("localhost", "127.", "0.0.0.0", "[::1]", "192.168.", "10.")  # noqa: S104 (what people type)
 
 
 def setup(
@@ -39,6 +36,8 @@ def setup(
 
     Environment variables that name an endpoint go before what is kept. `dramaturg doctor --model NAME` tries more.
     """
+    from dramaturg.models.connecting import failure
+
     file = settings_file()
     if forget:
         file.unlink(missing_ok=True)
@@ -67,6 +66,8 @@ def wanted(
     before: Mapping[str, str], address: str | None, model: str | None, embedding: str | None, *, key_stdin: bool
 ) -> dict[str, str]:
     """What is asked for, or given with the command."""
+    from dramaturg.models.connecting import models_at, whole_address
+
     chosen = whole_address(
         address or typer.prompt("Address of the server", default=before.get("OPENAI_BASE_URL", OPENAI), err=True)
     )
@@ -98,54 +99,3 @@ def wanted(
 def is_present(name: str) -> bool:
     """Whether the weights of an embedded model are here."""
     return any(row.name == name and row.state == "present" for row in status(*environment().weights_in))
-
-
-def whole_address(typed: str) -> str:
-    """An address as people type it, with its protocol and the /v1 that most servers want."""
-    typed = typed.strip().rstrip("/")
-    if "://" not in typed:
-        typed = f"{'http' if typed.startswith(LOCAL) else 'https'}://{typed}"
-    place = urlsplit(typed)
-    if place.hostname in (None, "http", "https"):
-        raise typer.BadParameter(f"{typed!r} is no address: write it as https://api.example.com/v1.")
-    return typed if place.path else f"{typed}/v1"
-
-
-def models_at(address: str, key: str) -> list[str]:
-    """The models that a server lists; none where it does not."""
-    import openai
-
-    from dramaturg.models.servers.connections import blocking_connections
-
-    client = openai.OpenAI(
-        base_url=address, api_key=key or "none", timeout=10, max_retries=0, http_client=blocking_connections(0)
-    )
-    try:
-        return sorted(str(one.id) for one in client.models.list())
-    except (openai.OpenAIError, ValueError, TypeError, AttributeError):
-        return []
-
-
-async def failure(values: Mapping[str, str]) -> str:
-    """Why a model does not answer; empty: it does."""
-    from langchain_core.messages import HumanMessage
-
-    from dramaturg.models.chat import chat_model
-    from dramaturg.models.clients import openai_compatible
-    from dramaturg.models.embeddings import Embedder, endpoint_embeddings
-    from dramaturg.models.environment import Environment
-    from dramaturg.models.questions import write
-    from dramaturg.models.trial import learn_listed
-
-    address, key, model, embedding = (values[name] for name in KEPT)
-    client = openai_compatible(model, address, key or "none", retries=0)
-    try:
-        chat = chat_model(client, deadline=60, attempts=1)
-        await write(chat, [HumanMessage("Say hello in one word.")], max_tokens=64)
-        await learn_listed(chat)
-        if embedding.startswith("openai:"):
-            there = Environment(base_url=address, api_key=SecretStr(key or "none"))
-            await Embedder(embedding, endpoint_embeddings(embedding.removeprefix("openai:"), there)).query("hello")
-    except (RuntimeError, ValueError) as error:
-        return str(error)
-    return ""

@@ -111,6 +111,7 @@ def serve(
         a_minute,
         at_once,
         not known if change_roles is None else change_roles,
+        connects=own and not (known or allow_host or allow_origin),
     )
     app = RoleServer(rooms, access, merges=persona == "merge").app()
     table = Table.grid(padding=(0, 2))

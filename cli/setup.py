@@ -5,12 +5,11 @@ import json
 import os
 import re
 import socket
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -26,6 +25,7 @@ from dramaturg.models.local.catalogue import CATALOGUE
 from dramaturg.models.local.weights import check, pull, status
 from dramaturg.stores.errors import RoleError, StorageError
 from dramaturg.stores.library_folder import examples
+from dramaturg.workflows.finding import Finding
 
 EXTRAS = {
     "xllamacpp": "local",
@@ -51,14 +51,6 @@ DEFAULT = ("qwen2.5-coder-1.5b", "minilm")
 """The weights that English roles need."""
 app = typer.Typer(help="Download, list and check the weights of the embedded models.", no_args_is_help=True)
 Names = Annotated[list[str] | None, typer.Argument(help=f"Of: {', '.join(CATALOGUE)}.", show_default=False)]
-
-
-class SetupFinding(NamedTuple):
-    """One thing that was looked at; `ok` is None for what may be missing."""
-
-    what: str
-    ok: bool | None
-    found: str
 
 
 def doctor(
@@ -97,7 +89,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def library_answer(library: str | None) -> tuple[SetupFinding, list[str]]:
+def library_answer(library: str | None) -> tuple[Finding, list[str]]:
     """Whether the library can be read and its copies written, and the languages of its roles."""
     shelf = shelf_of(library)
     try:
@@ -107,11 +99,11 @@ def library_answer(library: str | None) -> tuple[SetupFinding, list[str]]:
             with suppress(RoleError):  # which `role_answers` says
                 languages.add(str(card().language))
     except StorageError as error:
-        return SetupFinding("library", False, str(error)), ["en"]
-    return SetupFinding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), sorted(languages)
+        return Finding("library", False, str(error)), ["en"]
+    return Finding("library", True, f"{shelf.name}: {', '.join(sorted({*roles, *examples()}))}"), sorted(languages)
 
 
-def role_answers(library: str | None) -> Iterator[SetupFinding]:
+def role_answers(library: str | None) -> Iterator[Finding]:
     """Roles whose card or dialogues cannot be read, and those as whom nobody speaks in them, with who may be meant."""
     from dramaturg.nodes.dialogues.cast import unheard
 
@@ -121,28 +113,28 @@ def role_answers(library: str | None) -> Iterator[SetupFinding]:
             role = shelf.role(name)
             warning = unheard(role.card, (line.speaker for line in role.dialogues()))
         except (RoleError, StorageError) as error:
-            yield SetupFinding(f"· {name}", False, str(error))
+            yield Finding(f"· {name}", False, str(error))
         else:
-            yield from [SetupFinding(f"· {name}", None, warning)] if warning else []
+            yield from [Finding(f"· {name}", None, warning)] if warning else []
 
 
-def serving() -> Iterator[SetupFinding]:
+def serving() -> Iterator[Finding]:
     """What a LangGraph server needs, beside the library and the models."""
     strict = os.environ.get("LANGGRAPH_STRICT_MSGPACK", "").lower() in ("1", "true", "yes")
     says = "checkpoints revive plain values only" if strict else "set LANGGRAPH_STRICT_MSGPACK=true"
-    yield SetupFinding("strict msgpack", strict, says)
+    yield Finding("strict msgpack", strict, says)
     opened = sorted(environment().opened)
     says = f"callers may also set {', '.join(opened)}" if opened else "callers may set what is open by itself"
     if every := "all" in opened:
         says = "callers may set all, library and models too: name in DRAMATURG_OPEN_SETTINGS those that they need"
-    yield SetupFinding("open settings", not every, says)
+    yield Finding("open settings", not every, says)
     key = next((name for name in (VARIABLES["api_key"], KEY_FILE) if os.environ.get(name)), None)
-    yield SetupFinding("key", bool(key) or None, f"from {key}" if key else "none: see that the endpoint needs none")
+    yield Finding("key", bool(key) or None, f"from {key}" if key else "none: see that the endpoint needs none")
     config = Path("langgraph.json")
     if config.is_file():
         given = json.loads(config.read_bytes()).get("env")
         written = sorted(name for name in (given if isinstance(given, dict) else ()) if SECRET.search(name))
-        yield SetupFinding(
+        yield Finding(
             "langgraph.json",
             not written,
             f"{', '.join(written)} stands in it: move it to the environment or a file"
@@ -157,127 +149,50 @@ def serving() -> Iterator[SetupFinding]:
 SECRET = re.compile(r"KEY$|TOKEN|PASSWORD|SECRET", re.IGNORECASE)
 
 
-def reached(name: str, address: str, scheme: str) -> SetupFinding:
+def reached(name: str, address: str, scheme: str) -> Finding:
     """Whether somebody listens at the address in a variable."""
     place = urlsplit(address)
     port = {"postgresql": 5432, "redis": 6379}[scheme]
     try:
         if not place.scheme.startswith(scheme) or not place.hostname:
-            return SetupFinding(name, False, f"no address: write {scheme}://user@host/name")
+            return Finding(name, False, f"no address: write {scheme}://user@host/name")
         with socket.create_connection((place.hostname, place.port or port), timeout=5):
-            return SetupFinding(name, True, f"{place.hostname}:{place.port or port} is there")
+            return Finding(name, True, f"{place.hostname}:{place.port or port} is there")
     except (OSError, ValueError) as error:
-        return SetupFinding(name, False, f"{place.hostname}:{place.port or port} cannot be reached ({error})")
+        return Finding(name, False, f"{place.hostname}:{place.port or port} cannot be reached ({error})")
 
 
-def packages() -> Iterator[SetupFinding]:
+def packages() -> Iterator[Finding]:
     """The package itself, and what its extras bring."""
-    yield SetupFinding("dramaturg", True, version("dramaturg"))
+    yield Finding("dramaturg", True, version("dramaturg"))
     for name, extra in EXTRAS.items():
         try:
-            yield SetupFinding(name, True, version(name))
+            yield Finding(name, True, version(name))
         except PackageNotFoundError:
-            yield SetupFinding(name, None, f"not installed: pip install 'dramaturg[{extra}]'")
+            yield Finding(name, None, f"not installed: pip install 'dramaturg[{extra}]'")
 
 
-def weights() -> Iterator[SetupFinding]:
+def weights() -> Iterator[Finding]:
     """The embedded models' weights."""
     for row in status(*environment().weights_in):
         there = row.state == "present"
-        yield SetupFinding(
-            row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}"
-        )
+        yield Finding(row.name, there or None, row.state if there else f"{row.state}: dramaturg models pull {row.name}")
 
 
-ASKED = {
-    "amadeus": {"decide": "which passages answer the question", "extract": "what the role believes and is like"},
-    "role-rag": {"extract": "who and what is spoken of", "write": "a page that would answer"},
-    "emotional-rag": {"extract": "moods"},
-    "drmr": {"rate": "how well a line fits the role", "extract": "what is remembered"},
-    "id-rag": {
-        "choose": "what the role does",
-        "decide": "whether that is like the role",
-        "extract": "what has changed",
-    },
-}
-"""What each method asks, by kind of question."""
-
-
-async def chat_answers(model: str) -> list[SetupFinding]:
+async def chat_answers(model: str) -> list[Finding]:
     """Have the chat model say a word; one that is named is asked ten small questions."""
     from dramaturg.models.chat import chat_model
-    from dramaturg.models.trial import FEATURES, QUESTIONS, learn_listed, speed_of, try_model, way_of
+    from dramaturg.workflows.model_check import check_model
 
     if model == "auto":
         return [await chat_answer(model)]
     try:
-        chat = chat_model(model, deadline=120)
-        listed = await learn_listed(chat)
-        tried = await try_model(chat)
+        return await check_model(chat_model(model, deadline=120))
     except (RuntimeError, ValueError) as error:
-        return [SetupFinding("chat model", False, str(error))]
-    server, right = chat.shared.server, Counter(one.kind for one in tried if one.right)
-    asked = Counter(one.kind for one in QUESTIONS)
-    passes = right.total() > len(tried) // 2 or None
-    found = [
-        SetupFinding("chat model", passes, f"{chat.name} got {right.total()} of {len(tried)} small questions right")
-    ]
-    for kind, count in asked.items():
-        seconds = sum(one.seconds for one in tried if one.kind == kind) / count
-        way = "" if kind == "write" else f", put by {way_of(chat, kind)}"
-        found.append(
-            SetupFinding(
-                f"· {kind}", right[kind] == count or None, f"{right[kind]} of {count} right, {seconds:.1f} s each{way}"
-            )
-        )
-    refused = [words for feature, words in FEATURES.items() if feature in server.refused]
-    found.append(
-        SetupFinding(
-            "· server",
-            not refused or None,
-            f"does not take {', '.join(refused)}" if refused else "takes all that is asked for",
-        )
-    )
-    thinks = (
-        "thinks aloud: its thoughts are left out"
-        if server.limit("thinks") or server.limit("unopened") or any(one.account.thought_tokens for one in tried)
-        else "does not think aloud"
-    )
-    window, speed = chat.window, speed_of(tried)
-    found.append(
-        SetupFinding("· habits", True, f"{thinks}; {f'{speed:.0f} tokens a second' if speed else 'speed not known'}")
-    )
-    found.append(
-        SetupFinding(
-            "· window",
-            bool(window) or None,
-            f"{window:,} tokens" if window else "not known: a prompt that is too long tells it",
-        )
-    )
-    if listed.price:
-        read, written = listed.price
-        found.append(SetupFinding("· price", True, f"${read:.2f} a million tokens read, ${written:.2f} written"))
-    return [
-        *found,
-        *(method_finding(method, kinds, right, asked, way_of(chat, "decide")) for method, kinds in ASKED.items()),
-    ]
+        return [Finding("chat model", False, str(error))]
 
 
-def method_finding(
-    method: str, kinds: Mapping[str, str], right: Mapping[str, int], asked: Mapping[str, int], way: str
-) -> SetupFinding:
-    """What a method can do with a model."""
-    weak = [f"{what} ({kind})" for kind, what in kinds.items() if right[kind] < asked[kind]]
-    words = bool(kinds.keys() & {"decide", "rate"}) and way != "log-probabilities"
-    found = f"do not trust it with {', '.join(weak)}" if weak else "answers all that it asks"
-    return SetupFinding(
-        f"· {method}",
-        not weak or None,
-        found + ("; it judges in words, thresholds of probabilities have no part" if words else ""),
-    )
-
-
-async def chat_answer(model: str) -> SetupFinding:
+async def chat_answer(model: str) -> Finding:
     """Have the chat model say a word."""
     from langchain_core.messages import HumanMessage
 
@@ -288,11 +203,11 @@ async def chat_answer(model: str) -> SetupFinding:
         asked = chat_model(model, deadline=120, attempts=1)
         answer = await write(asked, [HumanMessage("Say hello in one word.")], max_tokens=16)
     except (RuntimeError, ValueError) as error:
-        return SetupFinding("chat model", False, str(error))
-    return SetupFinding("chat model", True, f"{asked.name} says {answer.strip()!r}")
+        return Finding("chat model", False, str(error))
+    return Finding("chat model", True, f"{asked.name} says {answer.strip()!r}")
 
 
-def embedding_answer(language: str) -> SetupFinding:
+def embedding_answer(language: str) -> Finding:
     """Have the embedding model of a language embed a word."""
     from dramaturg.models.embeddings import embedder
 
@@ -301,8 +216,8 @@ def embedding_answer(language: str) -> SetupFinding:
         model = embedder("auto", language)
         length = len(model.embeddings.embed_query("hello"))
     except (RuntimeError, ValueError, OSError) as error:
-        return SetupFinding(what, False, str(error))
-    return SetupFinding(what, True, f"{model.name}, {length} dimensions")
+        return Finding(what, False, str(error))
+    return Finding(what, True, f"{model.name}, {length} dimensions")
 
 
 @app.command("pull")

@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from pydantic import ValidationError
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.json_lines import overwriting
 from dramaturg.conversations.thread import LATEST, last_node
 from dramaturg.conversations.turns import Turn
+from dramaturg.stores.conversations.labels import Label
 from dramaturg.stores.formats.chats import OWN, Chat, Message, new_message, swipes_of, with_swipes
 from dramaturg.stores.macros import Names
 from dramaturg.stores.names import normal_name
@@ -55,6 +57,7 @@ async def taken_in(conversation: Conversation, chat: Chat, role: Sequence[str]) 
         if await conversation.saver.aget_tuple(thread.address()) is not None:
             raise ValueError(f"The conversation {thread.name!r} has begun already: name another one by --thread.")
         try:
+            await conversation.keep_label(_label_in(chat))
             await _written(conversation, chat, spoken)
         except BaseException:
             await conversation.discard()
@@ -128,6 +131,18 @@ def spoken_in(chat: Chat, role: Sequence[str]) -> list[Spoken]:
     return found
 
 
+def _label_in(chat: Chat) -> Label:
+    """What a person has set about the talk that the chat was written from."""
+    metadata = chat.header.get("chat_metadata")
+    own = metadata.get(OWN) if isinstance(metadata, dict) else None
+    try:
+        return (
+            Label.model_validate({name: own[name] for name in ("title", "pinned") if name in own}) if own else Label()
+        )
+    except (ValidationError, TypeError, KeyError):
+        return Label()
+
+
 def _user_in(chat: Chat) -> str:
     """The name of the user in a chat; empty: the user says nothing."""
     return next((one.name for one in map(Message.model_validate, chat.messages) if one.is_user), "")
@@ -164,6 +179,7 @@ async def written_out(conversation: Conversation) -> Chat:
     given = header.get("chat_metadata")
     metadata = given if isinstance(given, dict) else {}
     own = {"thread_id": conversation.thread.name, "role": name}
+    own |= (await conversation.label()).model_dump(exclude_defaults=True)
     header = {"user_name": "unused", "character_name": "unused", **header, "chat_metadata": {**metadata, OWN: own}}
     return Chat(header, lines)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,8 +32,10 @@ from dramaturg.conversations.turns import (
 from dramaturg.models.answer_cache import ANSWERS, forget_answers
 from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.relations import TURN
-from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.talk.memory import drop_indexes
 from dramaturg.nodes.turn import question_in
+from dramaturg.stores.conversations.labels import Label, Labels, as_title
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, of_turns
 from dramaturg.stores.conversations.talk import Line, Note, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
@@ -49,6 +51,7 @@ class _Stored(NamedTuple):
 
     memories: ConversationMemories
     records: TalkRecords
+    labels: Labels
 
 
 class Conversation:
@@ -246,11 +249,19 @@ class Conversation:
             await self._take_back(await self._turn(turn))
 
     async def erase(self) -> None:
-        """Delete the whole thread, the memories that were made on it, and what is kept of the talk."""
+        """Delete the whole thread for good: afterwards it is in no state, no memory and no file.
+
+        In the user's other talks it is taken out where it came back, as by `forget`. Killed in between, the thread is
+        still there, and erased by the same call.
+        """
         async with self.turn():
+            if stored := self._stored:
+                await stored.records.hide()  # from now on nothing of it comes back in another talk
+                await self._take_out_elsewhere(stored)
             await self.discard()
-            if self.locks:  # whoever waits for it sees that it is gone, and makes another
-                await asyncio.to_thread(lock_file(self.thread.name, self.locks).unlink, missing_ok=True)
+            if self.locks:  # whoever waits for it sees that it is gone, and makes another; its name tells nothing
+                with suppress(OSError):
+                    await asyncio.to_thread(lock_file(self.thread.name, self.locks).unlink, missing_ok=True)
 
     async def discard(self) -> None:
         """Delete what is kept of the thread, for who holds it."""
@@ -258,6 +269,8 @@ class Conversation:
         if stored := self._stored:
             await stored.memories.drop_all()
             await stored.records.drop_all()
+            await stored.labels.save(self.thread.name, Label())
+            drop_indexes(stored.records)
         await self.saver.adelete_thread(self.thread.name)
 
     async def remembered(self) -> list[TalkRecord]:
@@ -289,6 +302,61 @@ class Conversation:
                     states += await there._rewritten(forgetting)
                 seen[other] = end
         return states
+
+    async def _take_out_elsewhere(self, stored: "_Stored") -> None:
+        """Take this talk out of the user's other talks, where it came back, and out of the kept answers of models."""
+        kept = await stored.records.all()
+        said = [line for one in await self.remembered() for line in one.said]
+        lines = said + [Line(id=one.id, who="ai", text=fact.text) for one in kept for fact in one.facts]
+        lines += [Line(id=one.id, who="ai", text=made.text) for one in kept for made in one.standings]
+        words, messages = Words(lines), {line.id for line in lines}
+        memories = of_turns(messages, await stored.memories.ids())
+        await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
+        if await stored.records.beside():
+            words.spare(await self._own_texts())
+            sources = {f"{TURN}{one}" for one in messages}
+            came_back = Forgetting({}, messages, words, memories | sources, everywhere=True)
+            await self._rewritten_beside(came_back, {})
+
+    async def _own_texts(self) -> list[str]:
+        """What the role's own files say: that stands in other talks without this one."""
+        role = (await run_of(self.context)).role
+        card = role.card
+        return await asyncio.to_thread(
+            lambda: [
+                card.profile,
+                *card.greetings,
+                *(one.text for one in role.documents()),
+                *(line.text for line in role.dialogues()),
+            ]
+        )
+
+    async def label(self) -> Label:
+        """What a person has set about this talk: its title, and whether it is pinned."""
+        return await self._stored.labels.of(self.thread.name) if self._stored else Label()
+
+    async def set_label(self, title: str | None = None, *, pinned: bool | None = None) -> Label:
+        """Give this talk a title, or have it stand before the others in lists; what is None stays as it is.
+
+        Args:
+            title: "" takes the one away that was given.
+            pinned: whether it is to stand before the others.
+
+        Raises:
+            ValueError: nothing was said on this thread, it is kept in no store, or the title is too long.
+        """
+        new = {} if title is None else {"title": as_title(title)}
+        async with self.turn():
+            if self.store is None or await self.thread.head() is None:
+                raise ValueError("Only a conversation that has begun, and is kept in a store, can have a title.")
+            changed = (await self.label()).model_copy(update=new | ({} if pinned is None else {"pinned": pinned}))
+            await self.keep_label(changed)
+            return changed
+
+    async def keep_label(self, label: Label) -> None:
+        """Keep what a person has set about this talk, for who holds it."""
+        if stored := self._stored:
+            await stored.labels.save(self.thread.name, label)
 
     async def memories(self) -> list[ConversationMemory]:
         """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
@@ -387,6 +455,8 @@ class Conversation:
             await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
             if stored:
                 await stored.memories.drop(memories)
+                if words.are_in((label := await self.label()).title):
+                    await self.keep_label(label.model_copy(update={"title": ""}))
                 # Last: killed before, it is known still what is to be forgotten.
                 await stored.records.drop_notes(one.id for one in gone.notes)
                 await stored.records.forget_made(words.are_in)
@@ -463,7 +533,7 @@ class Conversation:
         if self.store is None:
             return None
         place = (self.store, self.context.role, self.thread.name)
-        return _Stored(ConversationMemories(*place), TalkRecords(*place))
+        return _Stored(ConversationMemories(*place), TalkRecords(*place), Labels(*place[:2]))
 
     async def _whole_talk(self, after: str | None = None) -> str | None:
         """Keep what was said up to a checkpoint, or the head, where that was never done, or was lost.

@@ -60,6 +60,14 @@ class Words:
             self._runs.setdefault(size, set()).update(runs)
             self._known.clear()
 
+    def spare(self, texts: Iterable[str]) -> None:
+        """Look no more for what stands in these texts, too."""
+        for text in texts:
+            words = tuple(words_of(text))
+            for size, runs in self._runs.items():
+                runs.difference_update(words[at : at + size] for at in range(len(words) - size + 1))
+        self._known.clear()
+
     def are_in(self, text: str) -> bool:
         """Whether a text repeats any of it."""
         if text not in self._known:

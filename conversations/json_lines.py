@@ -15,6 +15,7 @@ from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.evidence import misfits
 from dramaturg.conversations.thread import LATEST, last_node
 from dramaturg.conversations.turns import Turn
+from dramaturg.stores.conversations.labels import LONGEST_TITLE, Label, as_title
 
 NOT_EXPORTED = frozenset({"remembered", "talk_head", "recalled_talk", "earlier_records"})
 """Channels that name what is kept outside of the thread, or come from there: an import makes its own."""
@@ -31,6 +32,14 @@ class Head(_Line):
     version: Literal[1] = 1
     role: str
     thread: str
+    title: str = Field(default="", max_length=LONGEST_TITLE)
+    """That a person has given it; it is not written where nobody has."""
+    pinned: bool = False
+
+    @property
+    def line(self) -> str:
+        """As it stands in a file: without what nobody has set, which versions of before do not know."""
+        return self.model_dump_json(exclude={name for name in ("title", "pinned") if not getattr(self, name)})
 
 
 class TurnLine(_Line):
@@ -55,7 +64,8 @@ async def exported(conversation: Conversation) -> AsyncIterator[str]:
     Raises:
         ValueError: a value of the state is not plain JSON.
     """
-    yield Head(role=conversation.context.role, thread=conversation.thread.name).model_dump_json()
+    label = await conversation.label()
+    yield Head(role=conversation.context.role, thread=conversation.thread.name, **label.model_dump()).line
     for turn in await conversation.history():
         state = await conversation.values(turn)
         messages: list[AnyMessage] = state.pop("messages")
@@ -99,6 +109,7 @@ async def imported(conversation: Conversation, lines: Iterable[str]) -> int:
             )
             raise ValueError(msg)
         try:
+            await conversation.keep_label(Label(title=as_title(head.title), pinned=head.pinned))
             await restored(conversation, turns, len(done))
         except BaseException:
             if not begun:

@@ -130,6 +130,18 @@ def keep_endpoint(values: Mapping[str, str], file: Path) -> None:
     new.replace(file)
 
 
+def use_endpoint(values: Mapping[str, str]) -> None:
+    """Have this process ask another endpoint from now on, or, without values, that of nobody.
+
+    A key is never set beside the address of another endpoint, for whoever reads in between.
+    """
+    os.environ.pop("OPENAI_API_KEY", None)
+    for name in ("OPENAI_BASE_URL", "DRAMATURG_CHAT_MODEL", "DRAMATURG_EMBEDDING_MODEL", "OPENAI_API_KEY"):
+        os.environ.pop(name, None)
+        if value := values.get(name):
+            os.environ[name] = value
+
+
 def kept_endpoint(variables: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """The variables of the endpoint that is kept, for a command to set those that are not.
 
@@ -140,7 +152,15 @@ def kept_endpoint(variables: Mapping[str, str] = os.environ) -> Mapping[str, str
     """
     if any(variables.get(name) for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", KEY_FILE)):
         return {}
-    file = settings_file(variables)
+    return read_endpoint(settings_file(variables))
+
+
+def read_endpoint(file: Path) -> Mapping[str, str]:
+    """The variables of the endpoint in a file; none where there is no file.
+
+    Raises:
+        ValueError: the file cannot be read.
+    """
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):

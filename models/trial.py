@@ -170,8 +170,12 @@ def listed(about: Mapping[str, Any]) -> Listed:
     return Listed(window)
 
 
-async def try_model(chat: ChatModel) -> list[Tried]:
+async def try_model(chat: ChatModel, show: Callable[[int, int], None] = lambda *_: None) -> list[Tried]:
     """Ask the questions, one after the other.
+
+    Args:
+        chat: the model.
+        show: is told how many are answered, and of how many.
 
     Raises:
         ModelError: none of them can be answered, since the server cannot be reached, or refuses them all.
@@ -185,6 +189,7 @@ async def try_model(chat: ChatModel) -> list[Tried]:
         except UNANSWERED as error:
             said, right = str(error), None
         tried.append(Tried(kind, text, said, right, time.monotonic() - begun, account))
+        show(len(tried), len(QUESTIONS))
     if all(one.right is None for one in tried):
         raise ModelError(tried[0].answer)
     return tried

@@ -42,7 +42,9 @@ class Access:
     at_once: int = 512
     """Turns of one caller."""
     changes_roles: bool = True
-    """Whether callers may change what roles know, for everybody who talks to them, and cast new ones."""
+    """Whether callers may change what roles know, for everybody who talks to them, and make new ones."""
+    connects: bool = False
+    """Whether callers may see and choose which model is asked, and where: only where nobody but its owner can call."""
 
 
 def keys_in(text: str) -> dict[str, str]:

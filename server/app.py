@@ -27,7 +27,9 @@ from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.server.access import Access, Door, TooLarge, refusal, too_large
 from dramaturg.server.casting import Casting
+from dramaturg.server.characters import Characters
 from dramaturg.server.chat_requests import ChatRequest, Heard, Unfit, heard_in, spelled, unless, without_known
+from dramaturg.server.connection import Connection
 from dramaturg.server.decisions import Approvals
 from dramaturg.server.knowledge import Knowledge
 from dramaturg.server.lookups import KEPT_SOON, LONGEST_THREAD, Lookups, WholeNames
@@ -51,6 +53,7 @@ from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, known_as, thread_name
+from dramaturg.server.talks import Talks
 from dramaturg.server.work import Works
 
 log = logging.getLogger(__name__)
@@ -94,14 +97,17 @@ class RoleServer:
         self._turns: dict[str, int] = {}
         self._behind: dict[asyncio.Task[Any], str] = {}
         """Turns that are being taken, by the names of their threads."""
-        self.lookups = Lookups(rooms, self._behind)
+        self._stops: dict[asyncio.Task[Any], str] = {}
+        """What is still to be kept of replies that were stopped, by caller."""
+        self.lookups = Lookups(rooms, access, self._behind)
+        self.talks = Talks(self.lookups, self._stops)
         self.memory = Remembered(self.lookups)
         self.works = Works(access)
         self.knowledge = Knowledge(rooms, self.works)
         self.casting = Casting(rooms, self.works)
+        self.characters = Characters(rooms, self.works)
+        self.connection = Connection(rooms, access)
         self.approvals = Approvals(self.lookups, self.works)
-        self._stops: dict[asyncio.Task[Any], str] = {}
-        """What is still to be kept of replies that were stopped, by caller."""
 
     def app(self) -> Starlette:
         """The application."""
@@ -116,7 +122,7 @@ class RoleServer:
         pages = Middleware(
             CORSMiddleware,
             allow_origins=self.access.origins,
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["*"],
             expose_headers=["X-Role-Thread"],
             allow_private_network=True,
@@ -129,10 +135,17 @@ class RoleServer:
                 Route("/v1/chat/completions", self.chat, methods=["POST"]),
                 Route("/v1/embeddings", self.embeddings, methods=["POST"]),
                 Route("/v1/roles", self.lookups.roles),
+                Route("/v1/roles", self.characters.new, methods=["POST"]),
+                Route("/v1/roles/import", self.characters.take_in, methods=["POST"]),
                 Route("/v1/roles/{role}", self.lookups.role),
+                Route("/v1/roles/{role}/export", self.characters.export),
+                Route("/v1/roles/{role}/picture", self.characters.picture),
                 Route("/v1/roles/{role}/remembered", self.memory.remembered),
-                Route("/v1/threads", self.lookups.threads),
+                Route("/v1/threads", self.talks.listed),
                 Route("/v1/threads/{thread}", self.lookups.thread),
+                Route("/v1/threads/{thread}", self.talks.change, methods=["PATCH"]),
+                Route("/v1/threads/{thread}", self.talks.delete, methods=["DELETE"]),
+                Route("/v1/threads/{thread}/export", self.talks.export),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
                 Route("/v1/threads/{thread}/notes", self.memory.note, methods=["POST"]),
@@ -157,6 +170,11 @@ class RoleServer:
                 Route("/v1/roles/{role}/drafts", self.casting.decide, methods=["POST"]),
                 Route("/v1/roles/{role}/drafts/{kind}/{number:int}", self.casting.draft),
                 Route("/v1/roles/{role}/drafts/{kind}/{number:int}", self.casting.edit, methods=["POST"]),
+                Route("/v1/connection", self.connection.seen),
+                Route("/v1/connection", self.connection.connect, methods=["POST"]),
+                Route("/v1/connection", self.connection.forget, methods=["DELETE"]),
+                Route("/v1/connection/check", self.connection.check, methods=["POST"]),
+                Route("/v1/methods", self.connection.methods),
                 *page_routes(),
             ],
             middleware=[pages, door, Middleware(WholeNames)],
@@ -245,8 +263,10 @@ class RoleServer:
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:
         """Keep how the thread of a turn is found again, by what the client has on its screen."""
         try:
-            said = [*(speech.history or [])[-LOOKED_UP:], speech.exchange]
-            await self.rooms.remember(speech.talk.context, caller, thread, said)
+            said, context = [*(speech.history or [])[-LOOKED_UP:], speech.exchange], speech.talk.context
+            await self.rooms.remember(context, caller, thread, said)
+            if await speech.talk.thread.head() is None:  # somebody has deleted it meanwhile
+                await self.rooms.find_no_more(context, caller, thread)
         except (ValueError, RuntimeError):
             log.exception("It could not be kept which thread a conversation is on.")
 

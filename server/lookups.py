@@ -16,6 +16,7 @@ from dramaturg.conversations.opening import spoken_with
 from dramaturg.conversations.turns import Turn
 from dramaturg.conversations.why import SAYS as LANGUAGES
 from dramaturg.conversations.why import why
+from dramaturg.server.access import Access
 from dramaturg.server.rooms import Model, Rooms, thread_name, turn_at
 
 KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
@@ -29,17 +30,20 @@ class Lookups:
 
     Args:
         rooms: the conversations.
+        access: what callers may change.
         under_way: turns that are being taken, by the names of their threads.
     """
 
-    def __init__(self, rooms: Rooms, under_way: Mapping["asyncio.Task[Any]", str]) -> None:
+    def __init__(self, rooms: Rooms, access: Access, under_way: Mapping["asyncio.Task[Any]", str]) -> None:
         self.rooms = rooms
+        self.access = access
         self.under_way = under_way
 
     async def roles(self, _: Request) -> Response:
-        """The roles by their cards, and whether the embedded model plays them."""
+        """The roles by their cards, whether the embedded model plays them, and what callers may change here."""
         roles = await asyncio.to_thread(self.rooms.roles)
-        about = {"embedded": self.rooms.embedded, "method": self.rooms.method}
+        may = {"changes": self.access.changes_roles, "connection": self.access.connects}
+        about = {"embedded": self.rooms.embedded, "method": self.rooms.method, **may}
         return JSONResponse({"object": "list", "data": roles, **about})
 
     async def role(self, request: Request) -> Response:
@@ -47,15 +51,6 @@ class Lookups:
         model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
         methods = await asyncio.to_thread(self.rooms.methods_for, model.role)
         return JSONResponse({"object": "role", "id": model.role, "methods": methods})
-
-    async def threads(self, request: Request) -> Response:
-        """The caller's threads with a role."""
-        role = request.query_params.get("role", "")
-        if not role:
-            raise ValueError("Say which role: /v1/threads?role=NAME.")
-        model = await asyncio.to_thread(self.rooms.model, role)
-        names = await self.rooms.threads_with(model.role, request.scope["caller"])
-        return JSONResponse({"object": "list", "data": [{"id": name, "role": model.role} for name in names]})
 
     async def thread(self, request: Request) -> Response:
         """A thread: the turns of its head, and how many branches there are."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -13,15 +13,26 @@ from pydantic import ValidationError
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import Kept, kept_with, threads_in
+from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.conversations.turns import Turn
 from dramaturg.models.clients import chat_client, is_embedded
 from dramaturg.models.environment import check_environment
 from dramaturg.nodes.run import RoleContext, opening_once, run_of
+from dramaturg.stores.conversations.items import items_under
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
-from dramaturg.stores.formats.characters import texts_of
+from dramaturg.stores.formats.characters import shortened, texts_of
 from dramaturg.stores.library import find_card, find_role
-from dramaturg.stores.library_folder import Library, example_card, example_files, examples, written
+from dramaturg.stores.library_folder import (
+    Library,
+    Listed,
+    check_id,
+    example_card,
+    example_files,
+    examples,
+    id_of,
+    written,
+)
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
@@ -34,6 +45,7 @@ LISTED = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag", "ensemble")
 THREADS = "dramaturg_threads"
 CANDIDATES = 20
 LONGEST_USER = 200  # characters
+LINE = 160  # characters of a profile that stand under a role's name
 LOOKED_UP = 4
 """The exchanges of a history, from its end, by which its thread is looked for."""
 
@@ -72,6 +84,7 @@ class Rooms:
         self._kept: dict[str, Kept] = {}
         self._talks: dict[Model, Conversation] = {}
         self._said: dict[str, tuple[list[str], str]] = {}
+        self._needs: dict[str, set[str]] = {}
 
     def check_settings(self) -> None:
         """Look whether the settings can be, before anybody comes.
@@ -103,20 +116,37 @@ class Rooms:
         ]
 
     def roles(self) -> list[dict[str, Any]]:
-        """The roles by their cards, the library's first; one whose card cannot be read says why. It may block."""
-        own = self.library.cards()
+        """The roles by their cards, the library's first; one whose card cannot be read says why. It may block.
+
+        Returns:
+            Of each, what its card says, its `line`, the address of its `picture` (None: it has none), and the methods
+            that are listed and that it has files for.
+        """
+        own = self.library.listed()
         others = [role for role in examples() if role not in own]
         others.sort(key=lambda role: not example_files(role))  # those of whom more is written come first
-        cards = own | {role: partial(example_card, role) for role in others}
+        every = own | {role: Listed(partial(example_card, role), example_files(role), 0) for role in others}
         shown = []
-        for role, card in cards.items():
+        for role, listed in every.items():
             about: dict[str, Any] = {"id": role, "example": role not in own}
+            about["picture"] = f"/v1/roles/{role}/picture" if listed.picture else None
+            about["methods"] = [name for name in self.listed if not self.reads(name) - {*listed.written}]
             try:
-                read = card()
-                shown.append(about | {"name": read.name, "language": read.language, "profile": read.profile.strip()})
+                read = listed.card()
+                said = {"name": read.name, "language": read.language, "profile": read.profile.strip()}
+                shown.append(about | said | {"line": shortened(" ".join(read.profile.split()), LINE)})
             except RoleError as error:
-                shown.append(about | {"name": role, "language": "en", "profile": "", "error": str(error)})
+                said = {"name": role, "language": "en", "profile": "", "line": ""}
+                shown.append(about | said | {"error": str(error)})
         return shown
+
+    def reads(self, method: str) -> set[str]:
+        """What a method cannot do without of a role: of "persona", "memories", "dialogues" and "chronicle"."""
+        if method not in self._needs:
+            context = self.context(Model("anybody", method), {})
+            kinds = {one.kind.sources for one in flow(self.methods[method]).preparations(context).values()}
+            self._needs[method] = kinds | ({"chronicle"} if method == "id-rag" else set())
+        return self._needs[method]
 
     def methods_for(self, role: str) -> list[dict[str, Any]]:
         """The methods that are listed, each with what it reads and the role has none of; it may block.
@@ -127,13 +157,8 @@ class Rooms:
         opened = self.library.open(role)
         there = {"persona": opened.persona, "memories": opened.memory_files, "dialogues": opened.dialogue_files}
         lacking = {name for name, files in there.items() if not files.names()}
-        shown = []
-        for name in self.listed:
-            context = self.context(Model(role, name), {})
-            kinds = {one.kind.sources for one in flow(self.methods[name]).preparations(context).values()}
-            own = name == "id-rag" and "chronicle" not in written(opened.root)
-            shown.append({"id": name, "lacks": sorted(kinds & lacking) + ["chronicle"] * own})
-        return shown
+        lacking |= {"chronicle"} - {*written(opened.root)}
+        return [{"id": name, "lacks": sorted(self.reads(name) & lacking)} for name in self.listed]
 
     @property
     def embedded(self) -> bool:
@@ -170,6 +195,28 @@ class Rooms:
         spelled = [one for one in ids if normal_name(one) == normal_name(name)]
         found = find_role(name, self.library.root)
         return spelled[0] if spelled else found and found[0]
+
+    def new_id(self, name: str, file: str = "") -> str:
+        """An id for a new role of a name; it may block.
+
+        Args:
+            name: of the role; where it has no letters that an id may have, the file's name, or a digest, is taken.
+            file: the name of the file that it is made from.
+
+        Raises:
+            RoleError: there is a role that is called so.
+        """
+        try:
+            role = id_of(name, file)
+        except RoleError:
+            role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
+        self.require_new(role)
+        return role
+
+    def require_new(self, role: str) -> None:
+        """Refuse the id of a role that is there, in whatever case, or of an example; it may block."""
+        if check_id(role).lower() in {one.lower() for one in (*self.library.roles(), *examples())}:
+            raise RoleError(f"There is a role {role!r} already: take another name, or go on with that one.")
 
     def context(self, model: Model, given: Mapping[str, Any], like: RoleContext | None = None) -> RoleContext:
         """How a request is to be done: the server's settings, then those that came with it, as far as they fit.
@@ -231,6 +278,13 @@ class Rooms:
         names = await threads_in(await self._kept_with(opened))
         return [name.removeprefix(of_caller) for name in names if name.startswith(of_caller)]
 
+    async def talks_with(self, role: str, caller: str, search: str = "") -> AsyncIterator[ListedTalk]:
+        """A caller's threads with a role, as they are listed, by the names that they have for the caller."""
+        opened = await asyncio.to_thread(self.library.open, role)
+        of_caller = thread_name(caller, "") if caller else ""
+        async for one in talks_in(await self._kept_with(opened), role, of_caller, search):
+            yield one._replace(thread=one.thread.removeprefix(of_caller))
+
     def role_knows(self, context: RoleContext, role: Role, user: str) -> bool:
         """Whether a method knows a user by name, as a role or from the dialogues; it may block."""
         card = role.card
@@ -279,10 +333,23 @@ class Rooms:
         if writes:
             await kept.store.abatch(writes)
 
+    async def find_no_more(self, context: RoleContext, caller: str, thread: str) -> None:
+        """Forget by which exchanges a thread is found that is gone."""
+        kept, key = await self.kept(context), sha256(thread.encode())[:32]
+        places = [
+            item.namespace async for item in items_under(kept.store, self._shelf(kept, caller)) if item.key == key
+        ]
+        writes: list[Op] = [PutOp(place, key, None) for place in places]
+        if writes:
+            await kept.store.abatch(writes)
+
+    def _shelf(self, kept: Kept, caller: str) -> tuple[str, ...]:
+        return (THREADS, sha256((kept.prefix + caller).encode())[:32])
+
     def _place(self, kept: Kept, caller: str, exchange: Exchange, called: Sequence[str]) -> tuple[str, ...]:
         said = f"{as_heard(exchange.heard)}\0{as_heard(exchange.said, called)}"
         digest = sha256(said.encode(errors="surrogatepass"))[:32]
-        return (THREADS, sha256((kept.prefix + caller).encode())[:32], digest)
+        return (*self._shelf(kept, caller), digest)
 
     async def known_of(self, role: Role, user: str) -> str:
         """What people wrote of a role in its card and its persona, as `as_heard`, with the name of a user in it."""

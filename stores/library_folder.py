@@ -12,7 +12,7 @@ from threading import RLock
 from typing import NamedTuple
 from uuid import uuid4
 
-from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, card_text, parse_card
+from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, PICTURES, RoleCard, card_text, parse_card
 from dramaturg.stores.documents.originals import originals, taken
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import files_in, inside, make_folder, move_folder, put_in_place, remove, written_aside
@@ -75,6 +75,8 @@ class Listed(NamedTuple):
     """Which kinds of files it has beside its card: of `WRITTEN`."""
     unread: int
     """Files in persona/ of which no document was made."""
+    picture: str = ""
+    """The file of its picture; empty: there is none."""
 
 
 class Library:
@@ -101,7 +103,8 @@ class Library:
         for role, card in self.cards().items():
             folder = self.root / role
             waiting = {one.name for one in originals(folder)} - {*taken(folder)}
-            found[role] = Listed(card, written(folder), len(waiting))
+            picture = next((name for name in PICTURES if (folder / name).is_file()), "")
+            found[role] = Listed(card, written(folder), len(waiting), picture)
         return found
 
     def create(self, role: str, card: RoleCard) -> Role:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from weakref import finalize
 
 from dramaturg.stores.changes import TAKEN
-from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, RoleCard, parse_card
+from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, PICTURES, RoleCard, parse_card
 from dramaturg.stores.documents.originals import taken_in
 from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 from dramaturg.stores.files import files_in, make_folder, remove_file, sha256, write_bytes
@@ -98,7 +98,7 @@ class SharedLibrary(Library):
                 "SELECT f.role, path, data FROM dramaturg_files f "
                 "LEFT JOIN dramaturg_blobs b ON path = %s AND b.role = f.role AND b.digest = f.digest "
                 "WHERE path = ANY(%s) OR path LIKE 'persona/%%' OR path LIKE 'dialogues/%%' ORDER BY path DESC",
-                [TAKEN, [TAKEN, MEMORIES, CHRONICLE]],
+                [TAKEN, [TAKEN, MEMORIES, CHRONICLE, *PICTURES]],
                 binary=True,
             ).fetchall()
         for role, path, data in rows:
@@ -109,7 +109,13 @@ class SharedLibrary(Library):
             if path == TAKEN:
                 unread.setdefault(role, set()).difference_update(taken_in(bytes(data)))
         return {
-            role: Listed(card, kinds_of(paths.get(role, ())), len(unread.get(role, ()))) for role, card in cards.items()
+            role: Listed(
+                card,
+                kinds_of(paths.get(role, ())),
+                len(unread.get(role, ())),
+                next((name for name in PICTURES if name in paths.get(role, ())), ""),
+            )
+            for role, card in cards.items()
         }
 
     def _require(self, role: str) -> None:

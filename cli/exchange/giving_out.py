@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -15,8 +14,7 @@ from dramaturg.stores.documents.forms import CHRONICLE, MEMORIES
 from dramaturg.stores.formats.books import book_of_graph, books_of
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.bundles import bundled
-from dramaturg.stores.formats.cards import as_charx, as_json, as_png
-from dramaturg.stores.formats.characters import EXAMPLES, card_of
+from dramaturg.stores.formats.characters import EXAMPLES, card_file
 from dramaturg.stores.formats.lorebooks import Book, written_alone, written_as_world
 from dramaturg.stores.role import Role
 
@@ -64,10 +62,8 @@ def export(
         raise ValueError(f"A {wanted} is written to a file: name one, such as {KINDS}.")
     match wanted:
         case "card":
-            form = {".png": as_png, ".charx": as_charx}.get(file.suffix.lower())
-            card = card_of(opened)
-            card = card._replace(data={**card.data, "modification_date": int(time.time())})  # a field of V3
-            data = form(card) if form else dumped(as_json(card), indent=4)
+            suffix = file.suffix.lower()
+            data = card_file(opened, "png" if suffix == ".png" else "charx" if suffix == ".charx" else "json")
         case "bundle":
             talks = asyncio.run(_talks(method, role, library, threads or []))
             data = bundled(shelf, opened, index=index, talks=talks)

@@ -1,10 +1,10 @@
 """`dramaturg import`: files of other programs become roles, documents and conversations."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 from rich.table import Table
@@ -12,19 +12,19 @@ from rich.table import Table
 from dramaturg.cli.options import AMADEUS, JsonOption, LibraryOption, MethodOption, command_line, context_for, shelf_of
 from dramaturg.cli.output import note, one_line, print_json, screen
 from dramaturg.cli.talk.transcripts import named, taken_in
+from dramaturg.conversations.exchange import Taken, id_for, made_of, require_new, take_book, take_bundle, take_role
 from dramaturg.stores.documents.forms import Language
-from dramaturg.stores.errors import RoleError
-from dramaturg.stores.formats.books import with_book
 from dramaturg.stores.formats.bundles import Bundle
-from dramaturg.stores.formats.cards import Card
-from dramaturg.stores.formats.characters import Became, Made, role_of
+from dramaturg.stores.formats.characters import Became, Made
 from dramaturg.stores.formats.chats import Chat
 from dramaturg.stores.formats.lorebooks import Book
-from dramaturg.stores.formats.personas import People, Persona
 from dramaturg.stores.formats.told import Conversation, Told, read_file
 from dramaturg.stores.library import find_role
-from dramaturg.stores.library_folder import Library, check_id, id_of
+from dramaturg.stores.library_folder import Library
 from dramaturg.stores.names import normal_name
+
+if TYPE_CHECKING:
+    from dramaturg.conversations.conversation import Conversation as Talk
 
 Files = Annotated[
     list[str],
@@ -60,13 +60,13 @@ def import_(
     named(thread)
     paths = [Path(file).expanduser() for file in files]
     read = [(path, read_file(path)) for path in paths]  # all of them, before anything is written
-    found = [(path, made) for path, one in read for made in _made(one, path, spoken)]
+    found = [(path, made) for path, one in read for made in made_of(one, path.name, spoken)]
     found = _chosen(found, only or [])
     news = [(path, one) for path, one in found if isinstance(one, Made | Bundle)]
     if role and len(news) > 1:
         raise ValueError("--role names one role: import one character at a time, or let each have the id of its name.")
     shelf = shelf_of(library)
-    _refuse_others(shelf, [_id_of(one, role, path) for path, one in news], replace=replace)
+    require_new(shelf, [id_for(one, path.name, role) for path, one in news], replace=replace)
     done = []
     for path, one in found:
         taken = _taken(shelf, path, one, role, thread, method, library, replace=replace, dry_run=dry_run)
@@ -92,9 +92,13 @@ def _taken(
     """Take one file in, and say what became of it."""
     match one:
         case Made():
-            return _new_role(shelf, one, role, path, library, replace=replace, dry_run=dry_run)
+            taken = take_role(shelf, one, id_for(one, path.name, role), replace=replace, dry_run=dry_run)
+            then = command_line("chat", taken.role, library=library)
+            return _told(taken, then, language=one.card.language)
         case Bundle():
-            return _opened(shelf, one, role, method, library, replace=replace, dry_run=dry_run)
+            role = id_for(one, path.name, role)
+            taken = asyncio.run(_opened(shelf, one, role, method, library, replace=replace, dry_run=dry_run))
+            return _told(taken, command_line("chat", role, library=library))
         case Book():
             return _learned(shelf, one, role, path, library, dry_run=dry_run)
         case Chat():
@@ -102,18 +106,6 @@ def _taken(
         case Conversation():
             return _gone_on(one, role, thread, method, library, dry_run=dry_run)
     raise AssertionError(one)
-
-
-def _made(one: Told, path: Path, language: Language | None) -> list[Made | Told]:
-    """The roles that characters become, and everything else as it is."""
-    match one:
-        case Card():
-            return [role_of(one, path.name, language)]
-        case Persona():
-            return [role_of(one.card, path.name, language, one.scenes)]
-        case People():
-            return [role_of(card, path.name, language) for card in one.cards]
-    return [one]
 
 
 def _chosen(found: Sequence[tuple[Path, Made | Told]], only: Sequence[str]) -> list[tuple[Path, Made | Told]]:
@@ -129,63 +121,19 @@ def _chosen(found: Sequence[tuple[Path, Made | Told]], only: Sequence[str]) -> l
     ]
 
 
-def _id_of(one: Made | Bundle, role: str, path: Path) -> str:
-    """The id that a role will have."""
-    if role:
-        return check_id(role)
-    return check_id(one.role) if isinstance(one, Bundle) else id_of(one.card.name, path.stem)
-
-
-def _refuse_others(shelf: Library, roles: Sequence[str], *, replace: bool) -> None:
-    """Refuse what has the id of a role that is there, or of another one that comes with it."""
-    there = {one.lower(): one for one in shelf.roles()}
-    for role in roles:
-        if (known := there.get(role.lower())) and not (replace and known == role):
-            raise RoleError(
-                f"There is {known!r} in {shelf.name} already: name another id by --role, or take this one by --replace."
-            )
-    if twice := next((role for role, count in Counter(map(str.lower, roles)).items() if count > 1), None):
-        raise RoleError(f"Two of these would be {twice!r}: import one alone, by --only, with another id by --role.")
-
-
-def _new_role(
-    shelf: Library, made: Made, role: str, path: Path, library: str | None, *, replace: bool, dry_run: bool
-) -> dict[str, Any]:
-    """Make a role of a card."""
-    role = _id_of(made, role, path)
-    if not dry_run:
-        shelf.replace({role: made.files}, new=not replace)
-    card, then = made.card, command_line("chat", role, library=library)
-    return _told("card", role, card.name, made.became, then, made.stand, language=card.language)
-
-
-def _opened(
+async def _opened(
     shelf: Library, bundle: Bundle, role: str, method: str, library: str | None, *, replace: bool, dry_run: bool
-) -> dict[str, Any]:
+) -> Taken:
     """Put a bundled role into the library, with what it brings."""
-    role = check_id(role or bundle.role)
-    if not dry_run:
-        shelf.replace({role: {**bundle.files, **bundle.ready}}, new=not replace)
-    turns = {name: _talk_in(bundle, name, role, method, library, dry_run=dry_run) for name in bundle.talks}
-    became = [Became(path, path, f"{len(data):,} bytes") for path, data in bundle.files.items()]
-    became += [Became(f"index {kind}", f"index/{kind}", "ready") for kind in bundle.indexed]
-    became += [Became(f"conversation {name}", f"--thread {name}", said) for name, said in turns.items()]
-    return _told("bundle", role, bundle.card.name, became, command_line("chat", role, library=library))
+    from dramaturg.conversations.opening import open_conversation
 
+    async with AsyncExitStack() as stack:
 
-def _talk_in(bundle: Bundle, name: str, role: str, method: str, library: str | None, *, dry_run: bool) -> str:
-    """Take up a conversation of a bundle, with the role by the id that it has here; say how many turns, or why none."""
-    from dramaturg.conversations.json_lines import parsed
+        async def opened(thread: str) -> "Talk":
+            context = context_for(method, role, library, None)
+            return await stack.enter_async_context(open_conversation(method, context, named(thread)))
 
-    try:
-        lines = bundle.talks[name].split("\n")
-        head, turns = parsed(lines)
-        if not dry_run:
-            lines[0] = head.model_copy(update={"role": role}).model_dump_json()
-            asyncio.run(taken_in(method, context_for(method, role, library, None), name, lines))
-    except ValueError as error:
-        return f"not taken in: {error}"
-    return f"{len(turns):,} turns"
+        return await take_bundle(shelf, bundle, role, opened, replace=replace, dry_run=dry_run)
 
 
 def _learned(
@@ -194,12 +142,8 @@ def _learned(
     """Give a role a lorebook."""
     if not role:
         raise ValueError(f"{path.name} is a lorebook: say whose it is by --role ID.")
-    opened = shelf.open(role)
-    documents, beside, kept = with_book(opened, book)
-    if not dry_run:
-        opened.persona.change(documents, beside=beside)
-    became = [Became(part, where, f"{number:,}") for part, where, number in kept.counted() if number]
-    return _told("lorebook", role, opened.card.name, became, command_line("index", role, library=library))
+    taken = take_book(book, shelf.open(role), dry_run=dry_run)
+    return _told(taken, command_line("index", role, library=library))
 
 
 async def _heard(
@@ -227,7 +171,7 @@ async def _heard(
     became = [Became("messages", f"--thread {thread}", f"{len(spoken):,} turns")]
     became.append(Became("swipes", "branches", f"{branches:,}"))
     then = command_line("chat", role, "--thread", thread, method=method, library=library)
-    return _told("chat", role, card.name, became, then)
+    return _told(Taken("chat", role, card.name, became), then)
 
 
 def _gone_on(
@@ -243,15 +187,14 @@ def _gone_on(
         len(said) if dry_run else asyncio.run(taken_in(method, context_for(method, role, library, None), thread, lines))
     )
     then = command_line("chat", role, "--thread", thread, method=method, library=library)
-    return _told("conversation", role, role, [Became("turns", f"--thread {thread}", f"{turns:,}")], then)
+    became = [Became("turns", f"--thread {thread}", f"{turns:,}")]
+    return _told(Taken("conversation", role, role, became), then)
 
 
-def _told(
-    kind: str, role: str, name: str, became: Iterable[Became], then: str, macros: Sequence[str] = (), **more: str
-) -> dict[str, Any]:
+def _told(taken: Taken, then: str, **more: str) -> dict[str, Any]:
     """What became of a file, for a program."""
-    parts = [one._asdict() for one in became]
-    return {"kind": kind, "role": role, "name": name, **more, "became": parts, "macros": list(macros), "then": then}
+    about = {"kind": taken.kind, "role": taken.role, "name": taken.name, **more}
+    return {**about, "became": [one._asdict() for one in taken.became], "macros": list(taken.macros), "then": then}
 
 
 def _show(path: Path, taken: Mapping[str, Any], *, dry_run: bool) -> None:

@@ -13,26 +13,33 @@ from dramaturg.cli.options import (
     command_line,
     context_for,
 )
-from dramaturg.cli.output import print_json, screen
+from dramaturg.cli.output import note, one_line, print_json, screen
+
+SHOWN = 200  # conversations
 
 
 def conversations(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the conversations with a role."""
-    from dramaturg.conversations.opening import threads_of
+    """List the conversations with a role.
 
-    context = context_for(AMADEUS, role, library, None)
-    found = asyncio.run(threads_of(context))
+    The pinned ones come first, then the one that was last spoken on.
+    """
+    from dramaturg.conversations.titles import talks_of
+
+    found = asyncio.run(talks_of(context_for(AMADEUS, role, library, None), None if as_json else SHOWN + 1))
     if as_json:
-        print_json(found)
+        print_json([{**one._asdict(), "last": one.last and one.last.isoformat()} for one in found])
         return
     if not found:
         begin = command_line("chat", role, library=library)
         screen.print(f"There are none with {role} yet: begin one with {begin}.", soft_wrap=True)
         return
-    table = Table("conversation", title=f"Conversations with {role}")
-    for thread in found:
-        table.add_row(thread)
+    table = Table("conversation", "title", "last spoken on", "turns", title=f"Conversations with {role}")
+    for one in found[:SHOWN]:
+        last = f"{one.last.astimezone():%Y-%m-%d %H:%M}" if one.last else ""
+        table.add_row(one_line(one.thread), one_line(one.title) + " (pinned)" * one.pinned, last, f"{one.turns:,}")
     screen.print(table)
+    if len(found) > SHOWN:
+        note("There are more: --json lists all of them.")
 
 
 def named(thread: str) -> str:

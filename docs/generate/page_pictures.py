@@ -1,12 +1,14 @@
-"""The pictures of docs/how-to/page: each state of what waits and of what is learned; and a first visit as a film.
+"""The pictures of docs/how-to/page: how the page looks, each state of what waits and of what is learned, and two films.
 
 Run it after `make build/clients/.playwright`:
 
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py          # the sheets of states
+    PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py looks    # on a phone, a tablet, and wide
+    PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py moving   # talk.webp
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py film     # needs `dramaturg models pull`
 
-A script plays the role on the sheets. In the film it is the embedded model: an empty home, `dramaturg serve`, one
-click, a word, and why, with the seconds since the command was typed.
+A script plays the role on the sheets and in talk.webp. In the film it is the embedded model: an empty home,
+`dramaturg serve`, one click, a word, and why, with the seconds since the command was typed.
 """
 
 import asyncio
@@ -89,10 +91,10 @@ async def waits(house: House, folder: Path, shot: Shot) -> None:
     await house.until("document.querySelector('#notice').textContent.includes('in another window')")
     await shot("another window was first")
     if page.viewport_size["width"] < 1000:
-        await page.locator(".ask-why").last.click()
-        await page.wait_for_selector("#why-body section")
+        await house.page.locator(".ask-why").last.click()
+        await house.page.wait_for_selector("#why-body .because")
     await page.evaluate("""() => [...document.querySelectorAll('#why-body h3')]
-        .find(one => one.textContent === 'The role has become')?.scrollIntoView()""")
+        .find(one => one.textContent === 'Changes to the character')?.scrollIntoView()""")
     await shot("why: what the role has become")
 
 
@@ -103,11 +105,11 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     persona = folder / "library" / "ada" / "persona" / "life.md"
     text = persona.read_text()
     persona.unlink()
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await page.wait_for_selector(".knowledge section")
     await shot("nothing is written yet")
     persona.write_text(text)
-    await page.select_option("#method", "role-rag")
+    await house.choose("role-rag")
     await page.wait_for_selector(".knowledge section")
     await page.set_input_files("#files", {"name": "photo.jpg", "mimeType": "image/jpeg", "buffer": b"x"})
     await page.wait_for_selector(".said .warning")
@@ -120,8 +122,8 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     far = {"what": "learn", "step": "facts", "done": 3, "total": 9}
     known = (await house.http.get("/v1/roles/ada/knowledge?method=role-rag")).json()
     await page.route("**/knowledge?**", lambda route: route.fulfill(json=known | {"work": far}))
-    await page.click("#open-knowledge")
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
+    await house.menu("#open-knowledge")
     await page.wait_for_selector("progress")
     await shot("under way, also for other windows")
     await page.unroute("**/knowledge?**")
@@ -131,8 +133,8 @@ async def learns(house: House, folder: Path, shot: Shot) -> None:
     await page.click(".card .main")
     await page.wait_for_selector(".fine, .said .warning")
     await shot("learned; it can be taken back")
-    await page.select_option("#method", "drmr")
-    await house.until("document.querySelector('.knowledge').textContent.includes('DRMR reads no')")
+    await house.choose("profile")
+    await house.until("document.querySelector('.knowledge').textContent.includes('Profile reads no')")
     await shot("a method that reads no documents")
 
 
@@ -141,7 +143,7 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
     page, library = house.page, folder / "library"
     await planned(house, library)
     await house.open()
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await page.wait_for_selector(".merges")
     for one in await page.query_selector_all(".merges summary"):
         await one.click()
@@ -153,8 +155,8 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
     await page.wait_for_selector(".fine, .said .warning")
     await shot("decided")
     (library / "ada" / PLAN).write_text("merges: [")
-    await page.click("#open-knowledge")
-    await page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
+    await house.menu("#open-knowledge")
     await house.until("document.querySelector('.knowledge .warning')")
     await shot("a damaged plan")
 
@@ -162,7 +164,7 @@ async def merges(house: House, folder: Path, shot: Shot) -> None:
 async def forbidden(house: House, folder: Path, shot: Shot) -> None:
     """A server that may not change roles."""
     await house.open()
-    await house.page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await house.page.wait_for_selector(".knowledge section")
     await shot("a server that changes no role")
 
@@ -189,6 +191,129 @@ async def taken(size: str, scheme: str) -> Pictures:
     return found
 
 
+REPLY = """*She sets the lamp down, and laughs.*
+
+Tom? He is my **brother**. Every Friday his boat brings me two things:
+
+- flour,
+- letters, when there are any.
+
+It is the harbour master whom I would not trust. *She looks out.* Why do you ask?"""
+QUESTION = "Do you trust Tom?"
+PLAYED = {"parts": {"reply": lambda _: REPLY}, "settings": {"redraws": 0}}
+LOOKS = {"phone": (390, 780), "tablet": (820, 1100), "wide": (1440, 900)}
+COLUMNS = {"phone": (7, 240), "tablet": (3, 380), "wide": (3, 560)}
+"""Of a sheet, and the width of each in pixels."""
+
+
+async def looks_of(house: House, shot: Shot) -> None:
+    """From the first visit to why and the settings."""
+    page = house.page
+    await page.wait_for_selector(".roles li")
+    await shot("characters")
+    await house.open()
+    await shot("a new chat")
+    await house.say(QUESTION)
+    await house.press(".reply", "Regenerate")
+    await house.settled()
+    await page.wait_for_selector(".because")
+    await shot("a reply, 2 of 2")
+    await house.why()
+    await shot("why")
+    if page.viewport_size["width"] < 1000:
+        await page.click("#close-why")
+        await page.click("#open-side")
+        await page.wait_for_selector("#threads .open-talk")
+        await shot("chats")
+        await page.click("#close-side")
+    await page.click("#about-role")
+    await shot("the menu of a character")
+    await page.keyboard.press("Escape")
+    await house.side("#open-settings")
+    await page.wait_for_selector("#dialog[open]")
+    await shot("settings")
+
+
+async def looked(size: str, scheme: str) -> Pictures:
+    """How the page looks at one size and in one scheme."""
+    found: Pictures = {}
+    with tempfile.TemporaryDirectory() as at:
+        async with page_house(Path(at), *LOOKS[size], **PLAYED) as house:
+            await house.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+            async def shot(title: str) -> None:
+                await house.page.wait_for_timeout(250)
+                found[title] = Image.open(BytesIO(await house.page.screenshot())).convert("RGB")
+
+            await looks_of(house, shot)
+    return found
+
+
+async def looks() -> None:
+    """A sheet for each size, the light scheme above the dark one."""
+    for size, (columns, wide) in COLUMNS.items():
+        light, dark = [await looked(size, scheme) for scheme in ("light", "dark")]
+        both = light | {f"{title} (dark)": one for title, one in dark.items()}
+        kept(sheet(both, wide, columns, dark=False), HERE / f"looks_{size}.png", 200)
+        if size == "wide":
+            kept(light["why"].resize((1280, 800), Image.Resampling.LANCZOS), HERE / "talk.png", 200)
+
+
+GROWS = """async () => {
+  const { showText } = await import("/page/markdown.js");
+  const reply = document.querySelector(".turn:last-child .reply");
+  const rest = reply.querySelectorAll(".because, .tools");
+  for (const one of rest) one.hidden = true;
+  window.grown = (text) => showText(reply.querySelector(".text"), text, true);
+  window.whole = () => rest.forEach((one) => (one.hidden = false));
+}"""
+"""The reply once more, so that it streams at the same pace on every machine."""
+
+
+async def moving() -> None:
+    """Ten seconds: the characters, a reply that streams, why it is so, and a passage that it rests on."""
+    frames: list[tuple[Image.Image, int]] = []
+    with tempfile.TemporaryDirectory() as at:
+        async with page_house(Path(at), 1200, 750, **PLAYED) as house:
+            page = house.page
+
+            async def shot(milliseconds: int) -> None:
+                picture = Image.open(BytesIO(await page.screenshot())).convert("RGB")
+                frames.append((picture.resize((960, 600), Image.Resampling.LANCZOS), milliseconds))
+
+            await page.wait_for_selector(".roles li")
+            await page.wait_for_timeout(300)
+            await shot(1_400)
+            await house.open()
+            await shot(700)
+            for end in range(4, len(QUESTION) + 4, 4):
+                await page.fill("#say", QUESTION[:end])
+                await shot(110)
+            await page.press("#say", "Enter")
+            await house.settled()
+            await page.wait_for_selector(".because")
+            await page.evaluate(GROWS)
+            words = REPLY.split(" ")
+            for end in range(3, len(words) + 3, 3):
+                await page.evaluate("text => window.grown(text)", " ".join(words[:end]))
+                await shot(150)
+            await page.evaluate("window.whole()")
+            await shot(1_500)
+            await house.why()
+            await page.wait_for_timeout(200)
+            await shot(1_800)
+            await page.locator("#why-body .how summary").click()
+            quoted = page.locator("#why-body .quoted summary").first
+            if await quoted.count():
+                await quoted.click()
+            await page.wait_for_timeout(200)
+            await shot(2_600)
+    first, *others = (one for one, _ in frames)
+    file, times = HERE / "talk.webp", [one for _, one in frames]
+    first.save(file, save_all=True, append_images=others, duration=times, loop=0, quality=70, method=4)
+    print(f"{file.relative_to(HERE.parents[1])}: {file.stat().st_size:,} bytes, {sum(times) / 1000:.1f} s")
+
+
 def sheet(pictures: Pictures, width: int, columns: int, dark: bool) -> Image.Image:
     """Pictures side by side, each under its title."""
     ground, ink = ("#17151c", "#ece8f2") if dark else ("#ffffff", "#1e1b24")
@@ -208,9 +333,9 @@ def sheet(pictures: Pictures, width: int, columns: int, dark: bool) -> Image.Ima
     return whole
 
 
-def kept(picture: Image.Image, file: Path) -> None:
-    """Write a picture with 40 colours: a page has few."""
-    few = picture.quantize(40, dither=Image.Dither.NONE)
+def kept(picture: Image.Image, file: Path, colours: int = 40) -> None:
+    """Write a picture with few colours: a page has no more, but for faces."""
+    few = picture.quantize(colours, dither=Image.Dither.NONE)
     few.save(file, optimize=True)
     print(f"{file.relative_to(HERE.parents[1])}: {file.stat().st_size:,} bytes")
 
@@ -265,7 +390,7 @@ async def film() -> None:
 
                 await page.wait_for_selector(".roles li")
                 await shot("the first visit")
-                await page.locator(".roles button").first.click()
+                await page.get_by_role("button", name="Alice", exact=True).click()
                 await page.wait_for_selector("#say:focus")
                 await shot("one click")
                 await page.fill("#say", "Who taught you?")
@@ -278,7 +403,8 @@ async def film() -> None:
                 if await page.locator("#turns .warning").count():
                     raise RuntimeError(await page.inner_text("#turns .warning"))  # cut off: there is no why
                 await shot("the reply is whole")
-                await page.wait_for_selector("#why-body table")
+                await page.click("#toggle-why")
+                await page.wait_for_selector("#why-body .because")
                 await shot("why")
         finally:
             process.terminate()
@@ -290,4 +416,4 @@ if __name__ == "__main__":
     if lacks := missing("playwright"):
         raise SystemExit(lacks)
     HERE.mkdir(exist_ok=True)
-    asyncio.run(film() if sys.argv[1:] == ["film"] else states())
+    asyncio.run({"film": film, "looks": looks, "moving": moving}.get("".join(sys.argv[1:2]), states)())

@@ -382,6 +382,15 @@ async def index_of_all(store: BaseStore, place: tuple[str, ...], talks: Sequence
     return Told(known.index, len(known.index), known.kept)
 
 
+def drop_indexes(kept: TalkRecords) -> None:
+    """Have nothing of a talk that is erased stay in the process."""
+    with _lock:
+        indexes = _indexes.get(kept.store, OrderedDict())
+        for key, cached in list(indexes.items()):
+            if any(one.namespace == kept.namespace for one in {*cached.kept.values()}):
+                del indexes[key]
+
+
 def _remember(store: BaseStore, key: "Place", cached: Cached) -> None:
     with _lock:
         indexes = _indexes.setdefault(store, OrderedDict())

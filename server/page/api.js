@@ -1,6 +1,7 @@
 // The server's API, and nothing else: models, roles, threads, and turns as they come.
 
-import { oneLine } from "./dom.js";
+import { h, oneLine } from "./dom.js";
+import { language } from "./texts.js";
 
 const KEY = "dramaturg-key";
 
@@ -45,9 +46,36 @@ const of = (role) => `role=${encodeURIComponent(role)}`;
 export const health = () => read("/health");
 export const roles = () => read("/v1/roles");
 export const role = (id) => read(`/v1/roles/${encodeURIComponent(id)}`);
-export const threads = async (id) => (await read(`/v1/threads?${of(id)}`)).data.map((one) => one.id);
+// The talks with all roles that have some words, those that were pinned first, then by when they were last spoken on.
+export const talks = (words, limit) => read(`/v1/threads?${new URLSearchParams({ search: words, limit })}`);
 export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
-export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}`);
+export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}&language=${language}`);
+
+export const talkFile = (one, form) => `${at(one.id)}/export?${of(one.role)}&form=${form}`;
+export const roleFile = (id, form) => `${about(id)}/export?form=${form}`;
+const changed = (one, method, body) => request(`${at(one.id)}?${of(one.role)}`, { method, headers: JSON_SENT, body: JSON.stringify(body) });
+export const changeTalk = (one, body) => changed(one, "PATCH", body);
+export const deleteTalk = (one) => changed(one, "DELETE", {});
+export const newRole = async (body) => (await post("/v1/roles", body)).json();
+export const importRole = async (file, preview = false) => (await post(`/v1/roles/import${preview ? "?preview=1" : ""}`, { file })).json();
+
+export const methods = async () => (await read(`/v1/methods?language=${language}`)).data;
+export const connection = () => read("/v1/connection");
+export const connect = async (body) => (await post("/v1/connection", body)).json();
+export const disconnect = async () => (await request("/v1/connection", { method: "DELETE", headers: JSON_SENT, body: "{}" })).json();
+export const checkModel = (shown) => worked("/v1/connection/check", {}, shown);
+
+export const blob = async (path) => (await request(path)).blob();
+
+// Save what an address gives as a file, by the name that the server gives it.
+export async function download(path) {
+  const response = await request(path);
+  const given = response.headers.get("Content-Disposition") ?? "";
+  const coded = given.match(/filename\*=(?:UTF-8|utf-8)''([^;]+)/)?.[1];
+  const href = URL.createObjectURL(await response.blob());
+  h("a", { href, download: coded ? decodeURIComponent(coded) : given.match(/filename="?([^";]+)/)?.[1] ?? "talk" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
 
 
 // What a role remembers of who asks: of a thread up to a turn, and of that person's other talks.

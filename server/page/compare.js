@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { $, button, h } from "./dom.js";
+import { saidText, showText } from "./markdown.js";
 import { methodSelect } from "./methods.js";
 import { t } from "./texts.js";
 import { whyView } from "./why.js";
@@ -37,9 +38,10 @@ export function compareView({ role, name, methods, chosen, user, threadName, tol
 
 async function answer(side, question, { role, name, user, threadName, told }) {
   const method = side.select.value;
-  const text = h("p", { class: "text" });
+  const text = saidText("");
+  let said = "";
   const thought = h("p", { class: "thought" }, t("thinks", { name }));
-  const thread = threadName(`${method} ${question}`);
+  const thread = threadName();
   side.reply.replaceChildren(h("span", { class: "who" }, `${name} · ${method}`), thought, text);
   side.why.replaceChildren();
   try {
@@ -47,14 +49,16 @@ async function answer(side, question, { role, name, user, threadName, told }) {
       model: `${role}:${method}`, thread, user, kind: "normal", messages: [{ role: "user", content: question }],
       heard: (part) => {
         thought.hidden = true;
-        text.append(part);
+        said += part;
+        showText(text, said, true);
       },
       thought: (line) => {
         thought.textContent = line;
       },
     });
     thought.hidden = true;
-    told(t("said", { name: method, text: text.textContent }));
+    showText(text, said);
+    told(t("said", { name: method, text: said }));
     side.why.replaceChildren(...whyView(await api.turn(role, thread, id)));
   } catch (error) {
     thought.hidden = true;

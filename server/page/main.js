@@ -6,19 +6,26 @@ import { Casting } from "./casting.js";
 import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { Knowledge } from "./knowledge.js";
-import { methodName, methodSelect } from "./methods.js";
+import { face } from "./faces.js";
+import { galleryView, newCharacter } from "./gallery.js";
+import { openDialog, openMenu } from "./menu.js";
+import { fitting, methodName, withProfile } from "./methods.js";
 import { Remembered } from "./remembered.js";
 import { Screen, toEnd } from "./screen.js";
+import { openSettings } from "./settings.js";
+import { sign } from "./signs.js";
 import { Talk } from "./talk.js";
-import { language, NAMES, speakIn, t, translate } from "./texts.js";
+import { Talks } from "./talks.js";
+import { speakIn, t, translate } from "./texts.js";
 import { becameView, waitingView } from "./waiting.js";
 import { whyView } from "./why.js";
 
 const METHOD = "dramaturg-method";
 const AS = "dramaturg-as";
+const WHY = "dramaturg-why"; // whether why stands open beside a talk
 const ASKED_AGAIN = 2500; // milliseconds between two looks for a server that is away
 
-const now = { roles: [], about: null, role: null, methods: [], talk: null, screen: null, why: null };
+const now = { roles: [], about: null, role: null, methods: [], method: "", as: localStorage.getItem(AS) ?? "", talk: null, screen: null, why: null, view: "" };
 const told = (text) => ($("live").textContent = text);
 
 /* Errors: what stands in the alert, and what can be done there. */
@@ -102,64 +109,48 @@ function remember() {
   if (location.hash !== hash) history.replaceState(null, "", hash);
 }
 
-// A name that says when the talk began and with what; people meet it again in `dramaturg chat --thread`.
-function threadName(question) {
+// A name that says when the talk began, and nothing of what was said: that can be forgotten. People meet it again in
+// `dramaturg chat --thread`; here a talk is called by its title.
+function threadName() {
   const when = new Date().toLocaleString("sv").replace(":", ".").slice(0, 16);
-  const words = question.replace(/[^\p{L}\p{N} ]+/gu, " ");
-  return `${when} ${oneLine(words, 40).replace("…", "")} ${crypto.getRandomValues(new Uint16Array(1))[0].toString(36)}`.trim();
+  return `${when} ${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
 }
 
 async function readRoles() {
   now.about = await api.roles();
   now.roles = now.about.data;
-  $("role").replaceChildren(h("option", { value: "" }, "…"), ...now.roles.map((one) =>
-    h("option", { value: one.id, disabled: Boolean(one.error) }, one.example ? `${one.name} (${t("example")})` : one.name)));
-  $("role").value = now.role?.id ?? "";
+  if (now.role) now.role = now.roles.find((one) => one.id === now.role.id) ?? now.role;
 }
 
 async function start() {
   await readRoles();
   const role = now.roles.find((one) => one.id === chosen().get("role") && !one.error);
   if (role) await openRole(role, chosen().get("thread"), chosen().get("turn"));
-  else welcome();
+  else show("gallery");
+  await quietly(() => talks.read(now.roles));
 }
 
-function welcome() {
-  Object.assign(now, { role: null, talk: null, methods: [] });
-  $("role").value = "";
-  $("turns").replaceChildren();
-  $("earlier").replaceChildren();
-  $("threads").replaceChildren();
-  $("tree").replaceChildren();
-  $("method").replaceChildren();
-  showWhy(null);
-  $("form").hidden = true;
-  $("scroll").scrollTop = 0;
-  showWaiting(null, null);
-  $("welcome").replaceChildren(
-    h("h2", {}, t(now.roles.length ? "welcome" : "nobody")),
-    now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : "",
-    h("ul", { class: "roles" }, now.roles.map((one) => h("li", {},
-      h("h3", {}, one.name, one.example ? h("small", {}, ` ${t("example")}`) : null),
-      h("p", {}, one.error ? t("broken", { message: oneLine(one.error, 200) }) : oneLine(one.profile, 200)),
-      one.error ? null : button(t("talk_to"), () => trying(() => openRole(one)), { class: "main", "aria-label": `${t("talk_to")}: ${one.name}` })))),
-    h("p", { class: "search" }, t("cast_instead"), button(t("cast"), () => show("casting"))),
-  );
-}
+const talks = new Talks({
+  open: (role, thread) => trying(async () => {
+    show("talk");
+    if (role.id === now.role?.id) await openTalk(thread);
+    else await openRole(role, thread);
+  }),
+  now: () => ({ role: now.role?.id, thread: now.talk?.thread }),
+  trying,
+  gone: (one) => {
+    if (one.role !== now.role?.id || one.id !== now.talk?.thread) return;
+    now.talk = null;
+    trying(() => openTalk());
+  },
+});
 
 async function openRole(role, thread = "", turn = "") {
   now.role = role;
-  $("role").value = role.id;
-  now.methods = (await api.role(role.id)).methods;
-  methodSelect($("method"), now.methods, localStorage.getItem(METHOD) ?? now.about.method);
-  await Promise.all([listThreads(), openTalk(thread, turn)]);
-}
-
-async function listThreads() {
-  const names = await api.threads(now.role.id);
-  $("threads").replaceChildren(...(names.length ? names.map((name) => h("li", {},
-    button(oneLine(name, 60), () => (show("talk"), trying(() => openTalk(name))), { "aria-current": name === now.talk?.thread ? "true" : null })))
-    : [h("li", { class: "faint" }, t("no_talks"))]));
+  now.methods = withProfile((await api.role(role.id)).methods);
+  now.method = fitting(now.methods, localStorage.getItem(METHOD) ?? now.about.method);
+  await openTalk(thread, turn);
+  await quietly(() => talks.read());
 }
 
 async function openTalk(thread = "", turn = "") {
@@ -169,27 +160,41 @@ async function openTalk(thread = "", turn = "") {
   showBecame(null, null);
   showWhy(null);
   $("welcome").replaceChildren();
-  $("form").hidden = false;
-  document.body.classList.remove("side-open");
+  closeSide();
   const talk = new Talk({
     role: now.role.id, thread: thread || "", fresh: !thread,
     draw: () => talk === now.talk && draw(),
     grow: (going) => talk === now.talk && now.screen.grow(going),
   });
   now.talk = talk;
-  now.screen = new Screen(now.role.name, {
+  now.screen = new Screen(now.role, {
     edit: (id, text) => take((how) => talk.ask(id, text, how)),
     rewrite: (id, text) => talk.rewrite(id, text),
     swipe: (id) => take((how) => talk.swipe(id, how)),
     goOn: (id) => take((how) => talk.goOn(id, how)),
     show: (id) => talk.show(id),
+    copy: (text) => navigator.clipboard.writeText(text).then(() => told(t("copied")), () => notice(t("failed", { message: t("copy") }))),
     why: (id) => openWhy(id, true),
   });
   $("turns").replaceChildren();
+  if (now.view !== "talk") show("talk");
+  else heading();
   await talk.open(turn);
+  talks.mark();
   toEnd(true);
   $("say").focus({ preventScroll: true });
   await quietly(look);
+  await quietly(() => because(talk));
+}
+
+// The sentence below the last reply: what it rests on.
+async function because(talk) {
+  const last = talk.path[talk.path.length - 1];
+  if (!last || last.own || talk.coming || talk.known?.id === last.id) return;
+  const known = await api.turn(talk.role, talk.thread, last.id);
+  if (talk !== now.talk || talk.coming) return;
+  talk.known = known;
+  draw();
 }
 
 function draw() {
@@ -197,24 +202,18 @@ function draw() {
   now.screen.draw(talk);
   $("stop").hidden = !talk.coming;
   $("send").hidden = Boolean(talk.coming);
-  $("no-branches").hidden = talk.tree.turns.size > 0;
-  $("tree").replaceChildren(...treeList(talk.tree, talk.path.map((one) => one.id), (id) => talk.show(id)));
-  for (const one of $("threads").querySelectorAll("button")) {
-    if (one.textContent === oneLine(talk.thread, 60)) one.setAttribute("aria-current", "true");
-    else one.removeAttribute("aria-current");
-  }
   if (talk.further) notice(t("further"), button(t("show_it"), () => (notice(""), talk.show(talk.head))));
   const last = talk.path[talk.path.length - 1];
   if (!last && !talk.coming && talk.fresh) $("welcome").replaceChildren(greeting());
   else $("welcome").replaceChildren();
   for (const one of [$("waiting"), $("became")]) one.hidden = Boolean(talk.coming) || !one.children.length;
-  if (last && !last.own && !talk.coming && wide()) openWhy(last.id, false);
+  if (last && !last.own && !talk.coming && wide() && whyOpen()) openWhy(last.id, false);
   if (!last) showWhy(null);
   remember();
 }
 
 const greeting = () =>
-  h("div", { class: "greeting" }, h("h2", {}, now.role.name), h("p", {}, oneLine(now.role.profile, 500)),
+  h("div", { class: "greeting" }, face(now.role, "huge"), h("h2", {}, now.role.name), h("p", {}, oneLine(now.role.line || now.role.profile, 300)),
     now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : null);
 const wide = () => matchMedia("(min-width: 70em)").matches;
 
@@ -284,6 +283,7 @@ function decided(talk, send, sentenceOf) {
     if (!done) notice(sentence);
     told(sentence);
     $("say").focus({ preventScroll: true });
+    await quietly(() => because(talk));
   });
 }
 
@@ -295,10 +295,10 @@ async function take(work) {
   const { fresh } = talk;
   told(t("thinks", { name: now.role.name }));
   const asking = async () => {
-    await work({ method: $("method").value, user: $("as").value.trim() });
+    await work({ method: now.method, user: now.as });
     const last = talk.path[talk.path.length - 1];
     if (last && talk === now.talk) told(last.own ? t("stopped") : t("said", { name: now.role.name, text: last.reply }));
-    if (fresh && !talk.fresh) await listThreads();
+    if (fresh && !talk.fresh) await quietly(() => talks.read());
   };
   now.asking = asking;
   await trying(asking);
@@ -315,7 +315,8 @@ $("form").addEventListener("submit", (event) => {
   const { talk } = now;
   if (!text || talk.coming) return;
   $("say").value = "";
-  talk.thread ||= threadName(text);
+  $("say").style.height = "auto";
+  talk.thread ||= threadName();
   take((how) => {
     if ($("say").value.trim() === text) $("say").value = "";
     return talk.say(text, how);
@@ -326,16 +327,24 @@ $("stop").addEventListener("click", () => now.talk?.stop());
 
 /* Why. */
 
+const whyOpen = () => document.body.classList.contains("why-open");
+
+function setWhy(open) {
+  document.body.classList.toggle("why-open", open);
+  $("toggle-why").setAttribute("aria-pressed", String(open));
+  if (wide()) localStorage.setItem(WHY, open ? "open" : "");
+}
+
 async function openWhy(id, wanted) {
   const { talk } = now;
   if (now.why === id && !wanted) return;
   now.why = id;
   now.screen.lookedAt(id);
   if (wanted) {
-    document.body.classList.add("why-open");
+    setWhy(true);
     $("why").focus();
   }
-  $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits")));
+  $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits_why")));
   let view;
   try {
     view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo);
@@ -350,51 +359,122 @@ async function openWhy(id, wanted) {
 
 function showWhy(view) {
   now.why = null;
-  document.body.classList.remove("why-open");
+  if (!wide()) document.body.classList.remove("why-open");
   $("why-body").replaceChildren(...(view ?? [h("p", { class: "faint" }, t("why_empty"))]));
 }
 
 function closeWhy() {
-  document.body.classList.remove("why-open");
-  document.querySelector(".looked-at .ask-why")?.focus();
+  setWhy(false);
+  (document.querySelector(".looked-at .ask-why") ?? $("toggle-why")).focus();
+  now.why = null;
+  now.screen?.lookedAt("");
 }
 $("close-why").addEventListener("click", closeWhy);
+$("toggle-why").addEventListener("click", () => {
+  if (whyOpen()) return closeWhy();
+  setWhy(true);
+  const last = now.talk?.path.findLast((one) => !one.own);
+  if (last && !now.talk.coming) return openWhy(last.id, true);
+  return $("why").focus();
+});
 
-/* What is chosen in the bar. */
+/* What is chosen. */
 
-$("role").addEventListener("change", () => {
-  const role = now.roles.find((one) => one.id === $("role").value);
-  show("talk");
-  trying(() => (role ? openRole(role) : welcome()));
-});
-$("as").value = localStorage.getItem(AS) ?? "";
-$("as").addEventListener("change", () => localStorage.setItem(AS, $("as").value.trim()));
-$("method").addEventListener("change", () => {
-  localStorage.setItem(METHOD, $("method").value);
-  if (!$("knowledge").hidden) openKnowledge();
-});
-$("new").addEventListener("click", () => {
-  show("talk");
-  trying(() => (now.role ? openTalk() : welcome()));
-});
-$("open-side").addEventListener("click", () => {
-  const open = document.body.classList.toggle("side-open");
+async function settings() {
+  const told = now.methods.length ? await api.methods().catch(() => []) : []; // what each does and costs
+  now.methods = now.methods.map((one) => ({ ...told.find((other) => other.id === one.id), ...one }));
+  openSettings({
+    methods: now.methods, chosen: now.method, as: now.as, connection: now.about?.connection,
+    pickMethod: (id) => {
+      now.method = id;
+      localStorage.setItem(METHOD, id);
+      if (now.view === "knowledge") openKnowledge();
+    },
+    pickName: (name) => {
+      now.as = name;
+      localStorage.setItem(AS, name);
+    },
+    pickLanguage: (chosenOne) => {
+      speakIn(chosenOne);
+      translate(document);
+      $("dialog").close();
+      retold();
+    },
+    connected: () => quietly(readRoles),
+  });
+}
+
+function retold() {
+  quietly(() => talks.read());
+  now.waiting = now.became = null;
+  now.why = null;
+  now.screen?.drawn.clear();
+  if (now.view) show(now.view);
+  if (!now.talk) return;
+  quietly(look);
+  draw();
+}
+
+$("open-settings").addEventListener("click", settings);
+$("new").addEventListener("click", () => trying(() => (now.role ? openTalk() : show("gallery"))));
+$("open-gallery").addEventListener("click", () => show("gallery"));
+$("back").addEventListener("click", () => show("talk"));
+
+function openSide(open) {
+  document.body.classList.toggle("side-open", open);
   $("open-side").setAttribute("aria-expanded", String(open));
-});
+  if (open) $("new").focus();
+}
+const closeSide = () => openSide(false);
+$("open-side").addEventListener("click", () => openSide(!document.body.classList.contains("side-open")));
+$("close-side").addEventListener("click", () => (closeSide(), $("open-side").focus()));
+
+// Who is talked to, and what there is about the character.
+function heading() {
+  const about = now.view !== "gallery" && now.view !== "casting" && now.role;
+  $("title").replaceChildren(about
+    ? button([face(now.role), h("span", { class: "name" }, now.role.name), sign("down")], () => roleMenu(), { id: "about-role", "aria-haspopup": "menu" })
+    : t(now.view === "casting" ? "cast" : "all_characters"));
+  $("back").hidden = now.view === "talk" || !now.talk;
+  $("toggle-why").hidden = now.view !== "talk";
+  document.title = about ? `${now.role.name} · Dramaturg` : "Dramaturg";
+}
+
+function roleMenu() {
+  const file = (form) => () => trying(() => api.download(api.roleFile(now.role.id, form)));
+  openMenu($("about-role"), [
+    [t("knowledge"), () => show("knowledge"), { id: "open-knowledge" }],
+    [t("memory"), () => show("memory"), { id: "open-memory" }],
+    [t("branches"), branches, { id: "open-branches" }],
+    [t("side_by_side"), () => show("both"), { id: "compare" }],
+    [`${t("method")}: ${methodName(now.method)}`, settings, { id: "open-method" }],
+    now.about.changes && [t("export_card"), file("card"), { id: "export-card" }],
+    now.about.changes && [t("export_bundle"), file("bundle"), { id: "export-bundle" }],
+  ]);
+}
+
+function branches() {
+  const { talk } = now;
+  const turns = treeList(talk.tree, talk.path.map((one) => one.id), (id) => {
+    close();
+    show("talk");
+    talk.show(id);
+  });
+  const close = openDialog(t("branches"), [turns.length ? null : h("p", { class: "faint" }, t("no_branches")), h("ul", { id: "tree" }, turns)]);
+}
 
 /* What stands in the middle: the talk, two methods side by side, what the role knows or remembers, or casting another. */
 
-const BESIDE = [["compare", "both"], ["open-knowledge", "knowledge"], ["open-memory", "memory"], ["open-cast", "casting"]];
+const VIEWS = ["gallery", "talk", "both", "knowledge", "memory", "casting"];
 
 function show(what, files, role) {
-  document.body.classList.toggle("comparing", what !== "talk");
-  $("talk").hidden = what !== "talk";
-  for (const [button, section] of BESIDE) {
-    $(button).setAttribute("aria-pressed", String(section === what));
-    $(section).hidden = section !== what;
-  }
-  document.body.classList.remove("side-open");
-  if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: $("method").value, user: $("as").value.trim(), threadName, told });
+  now.view = what;
+  for (const one of VIEWS) $(one).hidden = one !== what;
+  document.body.classList.toggle("beside", what !== "talk");
+  closeSide();
+  heading();
+  if (what === "gallery") gallery();
+  if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: now.method, user: now.as, threadName, told });
   if (what === "knowledge") openKnowledge(files);
   else $("knowledge").replaceChildren();
   if (what === "memory") openMemory();
@@ -402,6 +482,13 @@ function show(what, files, role) {
   if (what === "casting") openCasting(files, role);
   else $("casting").replaceChildren();
 }
+
+function gallery() {
+  galleryView({ roles: now.roles, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), connect: settings });
+}
+
+const make = (files) =>
+  newCharacter({ files, trying, cast: () => show("casting"), made: (id) => talk(id) });
 
 function openCasting(files, role) {
   const roles = now.roles.filter((one) => !one.error);
@@ -414,12 +501,11 @@ function openCasting(files, role) {
 const otherFiles = () => quietly(async () => {
   await readRoles();
   if (!now.role) return;
-  now.methods = (await api.role(now.role.id)).methods;
-  methodSelect($("method"), now.methods, $("method").value);
+  now.methods = withProfile((await api.role(now.role.id)).methods);
+  now.method = fitting(now.methods, now.method);
 });
 
 function talk(id) {
-  show("talk");
   trying(async () => {
     await readRoles();
     const role = now.roles.find((one) => one.id === id);
@@ -431,7 +517,7 @@ function openMemory() {
   const { role, talk } = now;
   const turn = talk.fresh || talk.tree.get(talk.at)?.own ? "" : talk.at;
   new Remembered($("memory"), {
-    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: $("as").value.trim(), told, refused: keyWanted, go: goTo, changed: forgotten, close: () => show("talk"),
+    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: now.as, told, refused: keyWanted, go: goTo, changed: forgotten, close: () => show("talk"),
   }).open();
 }
 
@@ -440,12 +526,13 @@ async function forgotten() {
   now.talk.known = null;
   showWhy(null);
   await quietly(() => now.talk.look());
+  await quietly(() => because(now.talk));
 }
 
 // Show a turn of a talk, wherever it stands; "" is this talk.
 function goTo(thread, turn) {
   show("talk");
-  document.body.classList.remove("why-open");
+  if (!wide()) setWhy(false);
   return trying(async () => {
     if (thread && thread !== now.talk.thread) await openTalk(thread);
     const { talk } = now;
@@ -456,16 +543,10 @@ function goTo(thread, turn) {
 }
 
 function openKnowledge(files) {
-  const method = $("method").value;
+  const { method } = now;
   const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted, changed: otherFiles, cast: () => show("casting", null, now.role.id) });
   view.open(files);
 }
-
-const toggled = (what) => now.role && show($(what).hidden ? what : "talk");
-$("compare").addEventListener("click", () => toggled("both"));
-$("open-knowledge").addEventListener("click", () => toggled("knowledge"));
-$("open-memory").addEventListener("click", () => toggled("memory"));
-$("open-cast").addEventListener("click", () => show($("casting").hidden ? "casting" : "talk"));
 
 /* A file that is dropped anywhere is not opened by the browser in the place of the page: the role may learn it, or
    somebody be cast from it. */
@@ -473,14 +554,17 @@ addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
   const files = [...(event.dataTransfer?.files ?? [])];
-  if (files.length && now.about) show(now.role && $("casting").hidden ? "knowledge" : "casting", files);
+  if (!files.length || !now.about) return;
+  if ($("dialog").open || (now.view === "gallery" && now.about.changes && /\.(png|json|charx)$/i.test(files[0].name))) make(files);
+  else show(now.role && !["casting", "gallery"].includes(now.view) ? "knowledge" : "casting", files);
 });
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.isComposing) return;
-  if (document.body.classList.contains("why-open")) closeWhy();
-  else if (document.body.classList.contains("side-open")) $("open-side").click();
-  else now.talk?.stop();
+  if ($("dialog").open || $("menu").matches(":popover-open")) return;
+  if (now.talk?.coming) now.talk.stop();
+  else if (document.body.classList.contains("side-open")) $("close-side").click();
+  else if (whyOpen()) closeWhy();
 });
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) lookAgain();
@@ -488,25 +572,16 @@ document.addEventListener("visibilitychange", () => {
 const lookAgain = () => now.talk && quietly(async () => {
   await now.talk.look();
   await look();
+  await talks.read();
 });
 addEventListener("focus", lookAgain);
 
-$("language").replaceChildren(...Object.entries(NAMES).map(([id, name]) => h("option", { value: id, lang: id }, name)));
-$("language").value = language;
-$("language").addEventListener("change", () => {
-  speakIn($("language").value);
-  translate(document);
-  if (!now.role && !$("casting").hidden) show("casting");
-  if (!now.role) return trying(start);
-  methodSelect($("method"), now.methods, $("method").value);
-  now.screen.drawn.clear();
-  now.why = null;
-  const [, beside] = BESIDE.find(([, section]) => !$(section).hidden) ?? [];
-  if (beside) show(beside);
-  now.waiting = now.became = null;
-  quietly(look);
-  return draw();
+// The box grows with what is written.
+$("say").addEventListener("input", ({ target }) => {
+  target.style.height = "auto";
+  target.style.height = `${Math.min(target.scrollHeight + 2, innerHeight * 0.4)}px`;
 });
 
 translate(document);
+setWhy(wide() && localStorage.getItem(WHY) === "open");
 trying(start);

@@ -1,6 +1,7 @@
 // Relations, drafts, identity and its gate.
 
 import { h, oneLine, svg } from "./dom.js";
+import { titled } from "./talks.js";
 import { t } from "./texts.js";
 import { badge, difference, list, meter, num, section } from "./views.js";
 
@@ -13,7 +14,7 @@ export function relationViews(evidence) {
     relations ? section(t("relations"), cliqueView(relations)) : null,
     dialogues?.length ? section(t("dialogues"), [list(dialogues.map(dialogue))]) : null,
     earlier?.length
-      ? section(t("earlier_records"), [list(earlier.map((one) => h("li", {}, oneLine(one.text, 600), " ", badge(oneLine(one.talk, 80)))))])
+      ? section(t("earlier_records"), [list(earlier.map((one) => h("li", {}, oneLine(one.text, 600), " ", badge(titled(one.talk)))))])
       : null,
     records?.length ? section(t("records"), [list(records.map((one) => h("li", {}, oneLine(one.text, 600))))]) : null,
     drafts?.length ? section(t("drafts"), draftViews(drafts, evidence.verification ?? {})) : null,

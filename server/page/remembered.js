@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { button, h, lines, oneLine } from "./dom.js";
+import { titled } from "./talks.js";
 import { t } from "./texts.js";
 import { badge, list, section, when } from "./views.js";
 
@@ -19,13 +20,13 @@ export function talkViews({ talk }, go) {
   if (!talk.length) return section(t("came_back"), [h("p", { class: "faint" }, t("came_back_none"))]);
   const others = new Map();
   for (const one of talk.filter((other) => other.talk)) others.set(one.talk, (others.get(one.talk) ?? 0) + 1);
-  const of = [...others].map(([name, n]) => t("of_talk", { n, name: oneLine(name, 60) }));
+  const of = [...others].map(([name, n]) => t("of_talk", { n, name: oneLine(titled(name), 60) }));
   return section(t("came_back"), [
     back.length ? h("p", {}, [exchanges(back.length), ...of].join(", ")) : null,
     list(talk.map((one) => h("li", {},
       h("div", { class: "marks" }, badge(one.when || t("just_now")), howFound(one)),
       lines(one.text).split("\n").map((line) => h("p", { class: "text" }, oneLine(line, 600))),
-      one.talk ? h("p", { class: "faint" }, oneLine(one.talk, 120)) : null,
+      one.talk ? h("p", { class: "faint" }, oneLine(titled(one.talk), 120)) : null,
       go && one.place >= 0 ? h("div", { class: "tools" }, button(t("show_where"), () => go(one.talk, one.turn))) : null))),
   ]);
 }
@@ -122,7 +123,7 @@ export class Remembered {
 
   row(one) {
     const row = h("li", {},
-      h("div", { class: "marks" }, badge(when(one.at)), one.pinned ? badge(t("pinned"), "some") : null, one.here ? null : badge(one.thread, "some")),
+      h("div", { class: "marks" }, badge(when(one.at)), one.pinned ? badge(t("pinned"), "some") : null, one.here ? null : badge(titled(one.thread), "some")),
       said(one, this.name),
       h("div", { class: "tools" },
         button(t("show_where"), () => this.go(one.thread, one.turn)),

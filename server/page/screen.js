@@ -1,15 +1,18 @@
 // How a talk looks: its turns, what can be done with each, and the reply that is coming.
 
 import { $, button, h } from "./dom.js";
+import { face } from "./faces.js";
+import { saidText, showText } from "./markdown.js";
+import { sign } from "./signs.js";
 import { t } from "./texts.js";
 
 const A_PAGE = 100;
 
 /* Draws the turns of a talk. Those that are drawn already stay, so that a long talk is not drawn anew with every word.
-   `does` are the actions: edit, swipe, goOn, goBack, show, why. */
+   `does` are the actions: edit, rewrite, swipe, goOn, show, copy, why. */
 export class Screen {
-  constructor(name, does) {
-    this.name = name;
+  constructor(role, does) {
+    this.role = role;
     this.does = does;
     this.drawn = new Map();
     this.coming = null;
@@ -45,15 +48,16 @@ export class Screen {
   }
 
   item(talk, one, last) {
+    const known = talk.known?.id === one.id;
     const marks = JSON.stringify([
-      one.question, one.reply, one.cut, last, Boolean(talk.coming),
+      one.question, one.reply, one.cut, last, known, Boolean(talk.coming),
       talk.tree.replies(one).map((other) => other.id), talk.tree.questions(one).map((other) => other.id),
     ]);
-    const known = this.drawn.get(one.id);
-    if (known?.marks === marks) return known.item;
-    const item = h("li", { class: "turn", "data-turn": one.id },
+    const before = this.drawn.get(one.id);
+    if (before?.marks === marks) return before.item;
+    const item = h("li", { class: last ? "turn last" : "turn", "data-turn": one.id },
       one.question ? this.asked(talk, one) : null, this.replied(talk, one, last));
-    if (known?.item.classList.contains("looked-at")) item.classList.add("looked-at");
+    if (before?.item.classList.contains("looked-at")) item.classList.add("looked-at");
     this.drawn.set(one.id, { marks, item });
     return item;
   }
@@ -61,39 +65,46 @@ export class Screen {
   asked(talk, one) {
     const { does } = this;
     const questions = talk.tree.questions(one);
-    const box = h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, one.question));
+    const box = h("div", { class: "asked", tabindex: "-1" }, h("span", { class: "unseen" }, t("you")), saidText(one.question));
     if (talk.coming) return box;
     box.append(h("div", { class: "tools" },
       variants(questions, one, does.show, talk, "question_before", "question_next"),
-      button(t("edit"), () => editor(box, one.question, "save", (text) => does.edit(one.id, text)), { "aria-label": t("edit_question") })));
+      act("edit", "edit_question", () => editor(box, one.question, "save_question", (text) => does.edit(one.id, text)))));
     return box;
   }
 
   replied(talk, one, last) {
     const { does } = this;
     const replies = talk.tree.replies(one);
-    const box = h("div", { class: "reply" }, h("span", { class: "who" }, this.name), h("p", { class: "text" }, one.reply));
+    const box = h("div", { class: "words" }, h("span", { class: "who" }, this.role.name), saidText(one.reply));
+    const reply = h("div", { class: "reply", tabindex: "-1" }, face(this.role), box);
     if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
-    if (talk.coming) return box;
-    box.append(h("div", { class: "tools" },
-      variants(replies, one, does.show, talk, "before", "next"),
-      one.question ? button("↻", () => does.swipe(one.id), { "aria-label": t("again"), title: t("again"), class: "swipe" }) : null,
-      last && one.question ? button(t("go_on"), () => does.goOn(one.id), { class: "go-on" }) : null,
-      button(t("edit"), () => editor(box, one.reply, "save_reply", (text) => does.rewrite(one.id, text)), { "aria-label": t("edit_reply") }),
-      last ? null : button(t("go_back"), () => does.show(one.id), { class: "go-back" }),
-      one.own ? null : button(t("why"), () => does.why(one.id), { class: "ask-why", "aria-controls": "why" })));
-    return box;
+    if (talk.coming) return reply;
+    const known = talk.known?.id === one.id;
+    box.append(
+      known ? button([sign("why"), h("span", {}, talk.known.why || t("no_evidence"))], () => does.why(one.id), { class: "ask-why because", "aria-controls": "why", title: t("why") }) : "",
+      h("div", { class: "tools" },
+        variants(replies, one, does.show, talk, "before", "next"),
+        one.question ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
+        act("edit", "edit_reply", () => editor(box, one.reply, "save", (text) => does.rewrite(one.id, text))),
+        last && one.question ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
+        act("copy", "copy", () => does.copy(one.reply)),
+        last ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
+        one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why")));
+    return reply;
   }
 
   comingItem(going) {
     if (this.coming?.of !== going) {
-      const text = h("p", { class: "text" }, going.reply);
-      const thought = h("p", { class: "thought" }, t("thinks", { name: this.name }));
+      const text = saidText(going.reply);
+      const thought = h("summary", { class: "thought" }, t("thinks", { name: this.role.name }));
+      const lines = h("div", { class: "faint" });
+      const thoughts = h("details", { class: "thoughts" }, thought, lines);
       const item = h("li", { class: "turn coming", "aria-busy": "true" },
-        going.question ? h("div", { class: "asked" }, h("span", { class: "who" }, t("you")), h("p", { class: "text" }, going.question)) : null,
-        h("div", { class: "reply" }, h("span", { class: "who" }, this.name), thought, text));
-      this.coming = { of: going, item, text, thought, seconds: this.seconds(Date.now()) };
-      thought.after(this.coming.seconds);
+        going.question ? h("div", { class: "asked" }, h("span", { class: "unseen" }, t("you")), saidText(going.question)) : null,
+        h("div", { class: "reply" }, face(this.role), h("div", { class: "words" }, h("span", { class: "who" }, this.role.name), thoughts, text)));
+      this.coming = { of: going, item, text, thought, thoughts, lines, seconds: this.seconds(Date.now()) };
+      thoughts.after(this.coming.seconds);
     }
     return this.coming.item;
   }
@@ -110,11 +121,26 @@ export class Screen {
 
   grow(going) {
     if (this.coming?.of !== going) return;
-    this.coming.text.textContent = going.reply;
+    this.paint(going);
     const speaks = going.reply.length > going.begun.length;
-    this.coming.thought.hidden = this.coming.seconds.hidden = speaks;
-    if (!speaks) this.coming.thought.textContent = going.thoughts[going.thoughts.length - 1] ?? t("thinks", { name: this.name });
+    this.coming.seconds.hidden = speaks;
+    this.coming.thoughts.hidden = speaks && !going.thoughts.length;
+    const last = speaks ? t("steps", { n: going.thoughts.length }) : going.thoughts[going.thoughts.length - 1] ?? t("thinks", { name: this.role.name });
+    if (this.coming.thought.textContent !== last) this.coming.thought.textContent = last;
+    this.coming.thoughts.classList.toggle("done", speaks);
+    for (const line of going.thoughts.slice(this.coming.lines.children.length)) this.coming.lines.append(h("p", {}, line));
     toEnd();
+  }
+
+  // Once a frame, however many words come in it.
+  paint(going) {
+    const { coming } = this;
+    if (coming.painting) return;
+    coming.painting = requestAnimationFrame(() => {
+      coming.painting = 0;
+      showText(coming.text, going.reply, true);
+      toEnd();
+    });
   }
 
   // Show a turn of the branch, also one that is so far back that it is not drawn yet.
@@ -137,10 +163,13 @@ function variants(all, one, show, talk, before, next) {
   const at = all.indexOf(one);
   const to = (number) => () => show(talk.tree.end(all[number].id));
   return h("span", { class: "variants" },
-    button("‹", to(at - 1), { disabled: at === 0, "aria-label": t(before) }),
+    button(sign("before"), to(at - 1), { disabled: at === 0, "aria-label": t(before), title: t(before) }),
     h("span", {}, t("of", { n: at + 1, all: all.length })),
-    button("›", to(at + 1), { disabled: at === all.length - 1, "aria-label": t(next) }));
+    button(sign("next"), to(at + 1), { disabled: at === all.length - 1, "aria-label": t(next), title: t(next) }));
 }
+
+// A sign that does something with what was said; its name stands in its title.
+const act = (name, text, does, kind = "") => button(sign(name), does, { class: kind, "aria-label": t(text), title: t(text) });
 
 // A text that can be written anew in its place.
 function editor(box, text, save, saved) {
@@ -154,7 +183,7 @@ function editor(box, text, save, saved) {
     back();
     if (input.value.trim() && input.value !== text) saved(input.value.trim());
   };
-  box.replaceChildren(inside[0], input, h("div", { class: "tools" }, button(t(save), keep, { class: "main" }), button(t("cancel"), back)));
+  box.replaceChildren(...inside.filter((one) => !one.matches(".text, .tools, .because, .warning")), input, h("div", { class: "tools" }, button(t(save), keep, { class: "main" }), button(t("cancel"), back)));
   input.focus();
 }
 

@@ -1,5 +1,7 @@
 // What the page says, in the language of the person: a file a language, with the same names in each.
 
+import { h } from "./dom.js";
+import { sign } from "./signs.js";
 import en from "./texts/en.js";
 import ko from "./texts/ko.js";
 import zh from "./texts/zh.js";
@@ -30,7 +32,10 @@ export const has = (name) => name in en;
 // The texts of what stands in index.html.
 export function translate(root) {
   document.documentElement.lang = language;
-  for (const one of root.querySelectorAll("[data-text]")) one.textContent = t(one.dataset.text);
+  for (const one of root.querySelectorAll("[data-text]")) one.replaceChildren(h("span", {}, t(one.dataset.text)));
+  for (const one of root.querySelectorAll("[data-icon]:not([data-text])")) one.replaceChildren();
+  for (const one of root.querySelectorAll("[data-name]")) Object.assign(one, { ariaLabel: t(one.dataset.name), title: t(one.dataset.name) });
+  for (const one of root.querySelectorAll("[data-icon]")) one.prepend(sign(one.dataset.icon));
   for (const one of root.querySelectorAll("[data-label]")) one.setAttribute("aria-label", t(one.dataset.label));
   for (const one of root.querySelectorAll("[data-hint]")) one.setAttribute("placeholder", t(one.dataset.hint));
 }

@@ -2,29 +2,35 @@
 
 import { h, oneLine } from "./dom.js";
 import { identityViews, relationViews } from "./persons.js";
+import { howIt, methodName, methodOf } from "./methods.js";
 import { memoryViews } from "./moods.js";
 import { talkViews } from "./remembered.js";
 import { t } from "./texts.js";
 import { badge, capped, list, meter, num, section } from "./views.js";
 
+const HOW = "dramaturg-how"; // whether how a method works stands open
 const MECHANISMS = [
   "dialogues", "entities", "episodes", "identity", "knowledge", "memories", "relations", "retrieved", "selection", "slips",
   "talk",
 ];
 
-// `go`, where there is one, shows a turn of a talk.
+/* A sentence first, then how the method works, then the parts; what machines count is folded. `go`, where there is
+   one, shows a turn of a talk. */
 export function whyView(turn, go = null) {
   const evidence = turn.evidence && typeof turn.evidence === "object" ? turn.evidence : {};
   const parts = partViews(evidence, go);
   const cost = tried("usage", () => costView(turn.usage ?? {}));
-  if (!parts.length && !cost) return [h("p", { class: "faint" }, t("no_evidence"))];
+  const sentence = h("p", { class: "because" }, turn.why || t("no_evidence"));
+  if (!parts.length && !cost) return [sentence];
+  const method = methodOf(evidence);
+  const how = howIt(method) ? h("details", { class: "how", open: localStorage.getItem(HOW) !== "closed", ontoggle: ({ target }) => localStorage.setItem(HOW, target.open ? "open" : "closed") }, h("summary", {}, t("how_it_works", { method: methodName(method) })), h("p", {}, howIt(method))) : null;
   const rest = h("details", { class: "rest" }, h("summary", {}, t("rest")));
   rest.addEventListener("toggle", () => {
     if (rest.open && rest.children.length === 1) {
       rest.append(h("pre", { tabindex: "0" }, JSON.stringify({ evidence, usage: turn.usage }, null, 1).slice(0, 200_000)));
     }
   });
-  return [...parts, cost, rest].filter(Boolean);
+  return [sentence, how, ...parts, h("details", { class: "rest counted" }, h("summary", {}, t("details")), cost, rest)].filter(Boolean);
 }
 
 function partViews(evidence, go) {
@@ -91,8 +97,9 @@ function passage(one, verdict) {
       badge(verdict ? t("helps") : one.verdict, "good"),
       typeof points === "number" ? meter(points, 0, 1, t("score", { n: num(points) })) : null,
       verdict && typeof verdict.certainty === "number" ? meter(verdict.certainty, 0, 1, t("sure", { n: num(verdict.certainty) })) : null),
-    h("cite", {}, where(one)),
-    text.length > 240 ? h("details", {}, h("summary", {}, oneLine(text, 240)), h("p", { class: "text" }, text)) : h("p", { class: "text" }, text));
+    text.length > 240
+      ? h("details", { class: "quoted" }, h("summary", {}, h("span", { class: "start" }, oneLine(text, 200)), h("cite", {}, where(one))), h("blockquote", { class: "text" }, text))
+      : h("blockquote", { class: "text" }, text, h("cite", {}, where(one))));
 }
 
 function passages(evidence) {
@@ -102,23 +109,22 @@ function passages(evidence) {
     found.push(h("p", {}, t("retrieved", { action: String(evidence.action ?? retrieved.length) })), list(retrieved.map((one) => passage(one))));
     if (evidence.web_search) found.push(h("p", { class: "faint" }, t("web", { text: oneLine(evidence.web_search) })));
   }
-  if (knowledge?.length) {
-    const nearest = list(knowledge.map((one) => passage(one)));
-    found.push(selection ? h("details", {}, h("summary", {}, `${t("nearest")}: ${knowledge.length}`), nearest) : [h("h4", {}, t("nearest")), nearest]);
-  }
+  const nearest = knowledge?.length ? list(knowledge.map((one) => passage(one))) : null;
+  if (nearest && !selection) found.push(h("h4", {}, t("nearest")), nearest);
   if (selection) {
     const verdicts = new Map((selection.verdicts ?? []).map((one) => [one.passage, one]));
     const kept = new Set(selection.selected.map((one) => one.passage));
     const others = [...verdicts.values()].filter((one) => !kept.has(one.passage));
-    found.push(h("p", {}, t("judged", { n: selection.judged, chosen: selection.selected.length })));
     if (selection.fallback) found.push(h("p", { class: "warning" }, t("stand_in", { fallback: selection.fallback })));
     found.push(list(selection.selected.map((one) => passage(one, verdicts.get(one.passage)))));
+    found.push(h("p", { class: "faint" }, t("judged", { n: selection.judged, chosen: selection.selected.length })));
     if (others.length) {
       found.push(h("details", {}, h("summary", {}, t("refused_passages", { n: others.length })),
         list(others.map((one) => h("li", {}, oneLine(one.passage), " ", badge(t("helps_not"), "bad"),
           typeof one.certainty === "number" ? meter(one.certainty, 0, 1, t("sure", { n: num(one.certainty) })) : null)))));
     }
   }
+  if (nearest && selection) found.push(h("details", {}, h("summary", {}, `${t("nearest")}: ${knowledge.length}`), nearest));
   return found.length ? section(t("passages"), found) : null;
 }
 

@@ -429,6 +429,12 @@ class TalkRecords:
         talk.whole.update(led)
         return True
 
+    async def hide(self) -> None:
+        """Have nothing of this talk come back in others from now on; who has had it is still known."""
+        await self.store.abatch(
+            [PutOp(one.namespace, one.key, {**one.value, "head": ""}, index=False) for one in await self._named()]
+        )
+
     async def drop_all(self) -> None:
         """Forget all that was said, readable or not, and that somebody has said it."""
         keys = {item.key async for item in items_under(self.store, self.namespace)}

@@ -29,6 +29,8 @@ Language = Literal["en", "zh", "ko"]
 CARD = "role.yaml"
 CHRONICLE = "chronicle.yaml"
 MEMORIES = "memories.jsonl"
+PICTURES = ("picture.png", "picture.jpg", "picture.jpeg", "picture.webp")
+"""Where the picture of a role may be: the first of these that is there."""
 PICTURE = "picture.png"
 
 

@@ -133,7 +133,7 @@ def card_of_charx(unpacked: Mapping[str, bytes]) -> Card:
     card = None if text is None else card_in(parse_json(text))
     if card is None:
         raise Refused("holds no character: there is no card.json in it")
-    picture = files.get(_main_icon(card.data.get("assets")))
+    picture = files.get(main_icon(card.data.get("assets")))
     shown = picture is not None and picture.startswith(b"\x89PNG")
     return card._replace(assets=files, picture=with_texts(picture, {}) if picture and shown else None)
 
@@ -220,7 +220,7 @@ def _checked(card: Card) -> Card:
 _ASSET = "chara-ext-asset_:"
 
 
-def _main_icon(assets: Any) -> str:
+def main_icon(assets: Any) -> str:
     """Where the picture of a CHARX lies in it; empty: nowhere."""
     listed = [one for one in assets if isinstance(one, dict)] if isinstance(assets, list) else []
     icons = [one for one in listed if one.get("type") == "icon" and isinstance(one.get("uri"), str)]

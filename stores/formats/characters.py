@@ -6,8 +6,9 @@ have changed since counts, and everything else is as it was.
 """
 
 import json
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dramaturg.stores.documents.forms import (
     CARD,
@@ -22,7 +23,8 @@ from dramaturg.stores.documents.forms import (
 from dramaturg.stores.documents.reading import read_lines
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.formats.books import LONGEST_PROFILE, KeptBook, books_of, kept_books, placed, records_of
-from dramaturg.stores.formats.cards import Card, Said, Version
+from dramaturg.stores.formats.bounds import dumped
+from dramaturg.stores.formats.cards import Card, Said, Version, as_charx, as_json, as_png, main_icon
 from dramaturg.stores.formats.lorebooks import Entry
 from dramaturg.stores.formats.markdown import (
     FIELDS,
@@ -102,8 +104,11 @@ def role_of(card: Card, source: str, language: Language | None = None, scenes: S
         (None, {}, "") if book is None else placed(book, names, language, room=LONGEST_PROFILE - len(profile))
     )
     files |= entries
-    if card.picture:
-        files[PICTURE] = card.picture
+    if picture := card.picture:
+        files[PICTURE] = picture
+    elif picture := card.assets.get(main_icon(card.data.get("assets"))):
+        kind = "jpg" if picture.startswith(b"\xff\xd8\xff") else "webp" if picture[8:12] == b"WEBP" else ""
+        files |= {f"picture.{kind}": picture} if kind else {}
     files |= {f"{FILES}{path}": data for path, data in card.assets.items()}
     creator, number = title_of(said.creator), title_of(said.character_version)
     about = ", ".join([source, *[f"by {creator}"] * bool(creator), *[f"version {number}"] * bool(number)])
@@ -153,6 +158,18 @@ def card_of(role: Role) -> Card:
     picture = read_bytes(root / PICTURE, root) if (root / PICTURE).exists() else None
     version: Version = 2 if own.card.get("version") == 2 else 3
     return Card(version, data, beside if isinstance(beside, dict) else {}, picture, assets)
+
+
+def card_file(role: Role, form: Literal["png", "json", "charx"]) -> bytes:
+    """The file of a role's card, with the time of now, as V3 asks for it."""
+    card = card_of(role)
+    card = card._replace(data={**card.data, "modification_date": int(time.time())})
+    match form:
+        case "png":
+            return as_png(card)
+        case "charx":
+            return as_charx(card)
+    return dumped(as_json(card), indent=4)
 
 
 def texts_of(card: RoleCard, user: str) -> list[str]:

@@ -49,6 +49,18 @@ def read_file(path: Path) -> Told:
         raise RoleFileError(f"{path.name} {error}.") from error
 
 
+def read_sent(name: str, data: bytes) -> Told:
+    """Read the bytes of a file that was sent, whatever it is.
+
+    Raises:
+        RoleFileError: see `read_file`.
+    """
+    try:
+        return told(data)
+    except Refused as error:
+        raise RoleFileError(f"{name} {error}.") from error
+
+
 def told(data: bytes) -> Told:
     """Read what the bytes of a file are.
 

@@ -166,7 +166,7 @@ def test_a_chat_becomes_a_conversation_and_goes_back(mira: Path, run: Command, t
     file.write_text(CHAT)
     code, out, _ = run("import", str(file), "--thread", "old", "--json")
     assert (code, json.loads(out)[0]["role"]) == (0, "mira")  # found by its name
-    assert json.loads(run("conversations", "mira", "--json")[1]) == ["old"]
+    assert [one["thread"] for one in json.loads(run("conversations", "mira", "--json")[1])] == ["old"]
     target = tmp_path / "chat.jsonl"
     assert run("export", "mira", str(target), "--thread", "old")[0] == 0
     again = [json.loads(line) for line in target.read_text().split("\n")]
@@ -194,7 +194,7 @@ def test_a_bundle_answers_elsewhere_without_being_indexed(
     assert (code, "ready" in out, "1 turns" in out) == (0, True, True)
     assert (elsewhere / "mira" / "LICENSE").read_text() == "Free."
     assert (elsewhere / "mira" / "role.yaml").read_bytes() == (tmp_path / "mira" / "role.yaml").read_bytes()
-    assert json.loads(run("conversations", "mira", "--json")[1]) == ["tea"]
+    assert [one["thread"] for one in json.loads(run("conversations", "mira", "--json")[1])] == ["tea"]
     stub.asked.clear()
     again = json.loads(run("ask", "mira", "When did the archive burn?", "--json")[1])
     embedded = [len(asked["input"]) for asked in stub.asked if asked.get("input")]

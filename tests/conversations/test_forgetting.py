@@ -30,13 +30,15 @@ from dramaturg.conversations.opening import open_conversation
 from dramaturg.models.answer_cache import ANSWERS, open_answers
 from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelUnavailable
+from dramaturg.nodes.talk import memory
 from dramaturg.nodes.talk.memory import index_of
 from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.labels import Label
 from dramaturg.stores.conversations.memories import ConversationMemories
 from dramaturg.stores.conversations.talk import Fact, Line, Standing, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.steps import Step
-from dramaturg.workflows.methods import context_type
+from dramaturg.workflows.methods import chat_graph, context_type
 from dramaturg.workflows.names import METHODS
 
 from fakes import ScriptedChatModel
@@ -414,6 +416,78 @@ async def test_it_is_taken_out_where_it_came_back_in_another_talk_of_the_same_us
     assert CODE not in await everything(other)
 
 
+async def test_a_talk_that_is_erased_is_taken_out_of_the_others_of_the_same_user(saver: Any, tmp_path: Path) -> None:
+    store = InMemoryStore()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    other = kept_talk(tmp_path, saver, store, "dinner", known_as="tom")
+    await talk.take_turn(SECRET)
+    await talk.set_label(f"Of {CODE}", pinned=True)
+    await other.take_turn("What is the word that opens my safe?")
+    assert CODE in await everything(other)
+    await talk.erase()
+    assert CODE not in await everything(other) + await everything(talk)
+    assert [turn.question for turn in await other.history()] == ["What is the word that opens my safe?"]
+    assert await talk.label() == Label()
+    assert CODE not in repr([one.index.records for one in memory._indexes[store].values()])
+
+
+async def test_nothing_of_a_talk_that_is_being_erased_comes_back_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the other talk was looked through, and before what was said is gone."""
+    saver, store = InMemorySaver(), InMemoryStore()
+    talk = kept_talk(tmp_path, saver, store, known_as="tom")
+    other = kept_talk(tmp_path, saver, store, "dinner", known_as="tom")
+    await talk.take_turn(SECRET)
+    await other.take_turn("one")
+    drop_all = ConversationMemories.drop_all
+
+    async def meanwhile(self: ConversationMemories) -> None:
+        await other.take_turn("What is the word that opens my safe?")
+        await drop_all(self)
+
+    monkeypatch.setattr(ConversationMemories, "drop_all", meanwhile)
+    await talk.erase()
+    assert len(await other.history()) == 2
+    assert CODE not in await everything(other)
+
+
+async def test_what_the_role_has_from_its_own_files_stays_in_the_other_talks(tmp_path: Path) -> None:
+    """It quoted a document in the talk that is erased; another talk rests on the same document."""
+    whole_role(tmp_path / "library")
+    quoted = "Ada Quill keeps the light of the island, and she has kept it for as long as anybody can remember."
+    (tmp_path / "library" / "ada" / "persona" / "quoted.md").write_text(f"# Light\n\n{quoted}\n")
+    saver, store, given = InMemorySaver(), InMemoryStore(), {"talk_tokens": 400, "known_as": "tom"}
+    model = whole_cast(reply=lambda _: quoted)
+    context = context_type("naive-rag")(**run_settings(tmp_path / "library", model, **given))
+    talk = Conversation(chat_graph("naive-rag"), saver, context, "tea", store=store)
+    other = talk.on("dinner", context)
+    for one in (talk, other):
+        await one.take_turn("Who keeps the light of the island?")
+    assert quoted in repr((await other.values())["evidence"]["knowledge"])
+    await talk.erase()
+    assert quoted in repr((await other.values())["evidence"]["knowledge"])
+
+
+async def test_a_title_that_tells_what_is_forgotten_goes_with_it(tmp_path: Path) -> None:
+    talk = kept_talk(tmp_path, InMemorySaver(), InMemoryStore())
+    await talk.take_turn("one")
+    await talk.take_turn(SECRET)
+    await talk.set_label("On tortoises", pinned=True)
+    await talk.forget(phrase="nobody speaks of it")
+    assert (await talk.label()).title == "On tortoises"
+    await talk.set_label(f"Of {CODE}")
+    await talk.forget(phrase=CODE)
+    assert await talk.label() == Label(pinned=True)
+
+
+async def test_only_what_has_begun_and_is_kept_has_a_title(tmp_path: Path) -> None:
+    for talk in (kept_talk(tmp_path, InMemorySaver(), InMemoryStore()), kept_talk(tmp_path, InMemorySaver(), None)):
+        with pytest.raises(ValueError, match="has begun, and is kept"):
+            await talk.set_label("Tea")
+        assert await talk.label() == Label()
+
+
 class Meanwhile(WordEmbeddings):
     """Has something done while it is asked for the meanings of what was said, once."""
 
@@ -439,8 +513,7 @@ async def test_what_is_forgotten_while_another_talk_looks_it_up_is_not_kept_agai
     assert gone.done is not None
     await gone.done
     assert CODE not in "".join(repr(item.value) for item in await store.asearch((), limit=100)).casefold()
-    if how == "forget":
-        assert CODE not in await everything(other)
+    assert CODE not in await everything(other)
 
 
 async def test_what_is_pinned_while_another_talk_looks_it_up_stays_pinned(tmp_path: Path) -> None:

@@ -368,7 +368,7 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
         (role / "persona" / f"{of('file')[1]}.md").write_text(f"# {of('heading')[0]}\n\n" + "\n\n".join(of("document")))
         await page.reload()
         await page.wait_for_selector(".roles li")
-        await house.open()
+        await house.open(" ".join(of("name")))
         for one in of("message"):
             await house.page.fill("#say", one)
             await house.page.press("#say", "Enter")
@@ -379,7 +379,7 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
             named = await house.http.post("/v1/chat/completions", json=body, headers={"X-Role-Thread": one})
             assert named.is_success, named.text
         await page.evaluate("dispatchEvent(new Event('focus'))")
-        await page.click("#open-memory")
+        await house.menu("#open-memory")
         await page.wait_for_selector("#memory li")
         assert "bad(" in await page.inner_text("#memory")
         said = [{"who": "human", "name": one, "text": one} for one in ALL]
@@ -389,14 +389,15 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
         await page.route("**/remembered?*", answering(200, known))
         await page.fill("#search-memory", ALL[0])
         await page.wait_for_selector("#memory .badge.some")
-        await page.click("#open-memory")
+        await house.menu("#open-memory")
         usage = {one: {"calls": one} for one in of("node")}
         kinds = {one: {"memories": [{"text": one}]} for one in of("kind")}
         told = {"evidence": HOSTILE | kinds, "usage": usage, "question": ALL[0], "reply": ALL[1]}
         await page.route("**/turns/*", answering(200, told))
-        await page.locator(".ask-why").last.click()
-        await page.wait_for_selector("#why-body table")
-        await page.locator("#why-body details.rest summary").click()
+        await house.page.locator(".ask-why").last.click()
+        await house.page.wait_for_selector("#why-body .because")
+        await page.locator("#why-body .counted > summary").click()
+        await page.locator("#why-body .counted .rest summary").click()
         for one in of("error"):
             wrong = {"error": {"message": one, "type": one, "code": one}}
             await page.route("**/chat/completions", answering(409, wrong))

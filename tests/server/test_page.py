@@ -22,10 +22,10 @@ pytestmark = [
 async def test_a_visit_begins_with_the_first_role_and_why_with_its_first_part(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.page.wait_for_selector(".roles li:nth-child(4)")
-        assert await house.page.evaluate("document.querySelector('#scroll').scrollTop") == 0
+        assert await house.page.evaluate("document.querySelector('#gallery').scrollTop") == 0
         await house.open()
         await house.say("one")
-        await house.page.wait_for_selector("#why-body table")
+        await house.why()
         await house.page.evaluate("document.querySelector('#why').scrollTop = 10_000")
         await house.say("two")
         await house.until(
@@ -40,26 +40,27 @@ async def test_a_talk_is_swiped_edited_gone_back_in_and_forked(tmp_path: Path) -
         await house.say("one")
         await house.say("two")
         assert await house.shown() == [("one", "Reply 1 to one"), ("two", "Reply 2 to two")]
-        await house.press(".reply", "Another reply")
+        await house.press(".reply", "Regenerate")
         await house.settled()
         assert await house.shown() == [("one", "Reply 1 to one"), ("two", "Reply 3 to two")]
         assert await house.held() == await house.shown()
-        await house.press(".reply", "Reply before")
+        await house.press(".reply", "Previous reply")
         assert (await house.shown())[-1] == ("two", "Reply 2 to two")
         await house.say("three")  # after the first of both
         assert await house.held() == await house.shown()
         assert [reply for _, reply in await house.held()] == ["Reply 1 to one", "Reply 2 to two", "Reply 4 to three"]
-        await house.press(".asked", "Edit the question", 0)
+        await house.press(".asked", "Edit message", 0)
         await house.page.fill(".turn textarea", "another")
         await house.page.click(".turn textarea + .tools .main")
         await house.settled()
         assert await house.shown() == await house.held() == [("another", "Reply 5 to another")]
-        await house.press(".asked", "Question before")
+        await house.press(".asked", "Previous message")
         assert [question for question, _ in await house.shown()] == ["one", "two", "three"]
-        await house.press(".reply", "Go on from here", 0)
+        await house.press(".reply", "Branch from here", 0)
         assert await house.shown() == [("one", "Reply 1 to one")]
         await house.say("four")
         assert await house.held() == await house.shown() == [("one", "Reply 1 to one"), ("four", "Reply 6 to four")]
+        await house.menu("#open-branches")
         lines = await house.page.locator("#tree .stretch span").all_inner_texts()
         assert sorted(lines) == ["another", "four", "one", "two", "two"]
         await house.page.locator("#tree .stretch", has_text="Reply 2").click()
@@ -73,7 +74,7 @@ async def test_a_reply_that_is_written_anew_was_said_as_soon_as_the_talk_goes_on
     async with page_house(tmp_path) as house:
         await house.open()
         await house.say("one")
-        await house.press(".reply", "Edit the reply")
+        await house.press(".reply", "Edit reply")
         await house.page.fill(".turn textarea", "The lamp is mine.")
         await house.page.click(".turn textarea + .tools .main")
         assert await house.shown() == [("one", "The lamp is mine.")]
@@ -178,27 +179,26 @@ async def thread_of(house: House) -> str:
 
 
 WHY = {
-    "amadeus": ("Passages", "judged", "So this is true of the role", "life.md"),
-    "role-rag": ("What the question is about", "Tom", "specific"),
-    "emotional-rag": ("The mood of the question", "joy 7", "Memories", "meaning"),
-    "drmr": ("Who stands how to whom", "clique", "What was once said", "Drafts", "spoken"),
-    "id-rag": ("Who the role is", "core", "The gate", "allowed"),
-    "ensemble": ("Passages", "Memories", "Who the role is"),
+    "amadeus": ("Passages", "judged", "What this shows of the character", "life.md"),
+    "role-rag": ("What your message is about", "Tom", "specific"),
+    "emotional-rag": ("The mood of your message", "joy 7", "Memories", "meaning"),
+    "drmr": ("Relationships", "know each other", "Earlier scenes", "Drafts", "spoken"),
+    "id-rag": ("Who the character is", "core", "Identity check", "allowed"),
+    "ensemble": ("Passages", "Memories", "Who the character is"),
 }
 
 
 async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()
-        await house.page.fill("#as", "Tom Quill")
+        await house.choose(name="Tom Quill")
         for method, words in WHY.items():
-            await house.page.click("#new")
-            await house.page.wait_for_selector(".greeting")
-            await house.page.select_option("#method", method)
+            await house.begin()
+            await house.choose(method)
             await house.say("Do you trust Tom?")
-            await house.page.wait_for_selector("#why-body table")
+            await house.why()
             shown = await house.page.inner_text("#why-body")
-            for word in (*words, "What it cost"):
+            for word in (*words, "Rests on", "How", "Details"):
                 assert word in shown, (method, word, shown)
             assert "cannot be shown" not in shown
             if method == "drmr":
@@ -212,9 +212,9 @@ async def test_what_a_model_thought_is_folded_away_in_why(tmp_path: Path) -> Non
     async with page_house(tmp_path, parts=thinking, method="vanilla") as house:
         await house.open()
         await house.say("Who are you?")
-        await house.page.wait_for_selector("#why-body table")
+        await house.why()
         assert (await house.shown())[-1] == ("Who are you?", "Good evening.")
-        folded = house.page.locator("#why details", has_text="What the model thought")
+        folded = house.page.locator("#why details", has_text="The model's thoughts")
         assert not await folded.get_by_text("He lies, I fear.").is_visible()
         await folded.locator("summary").click()
         assert await folded.get_by_text("He lies, I fear.").is_visible()
@@ -242,14 +242,14 @@ async def test_a_long_talk_begins_with_its_newest_turns(tmp_path: Path) -> None:
 async def test_one_question_is_asked_of_two_methods_side_by_side(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()
-        await house.page.click("#compare")
+        await house.menu("#compare")
         await house.page.select_option(".columns section:nth-child(2) select", "id-rag")
         await house.page.fill("#both-say", "Do you trust Tom?")
         await house.page.press("#both-say", "Enter")
         await house.until("document.querySelectorAll('.why-here table').length === 2")
         left, right = await house.page.locator(".why-here").all_inner_texts()
         assert "Passages" in left
-        assert "The gate" in right
+        assert "Identity check" in right
         assert len((await house.http.get("/v1/threads?role=ada")).json()["data"]) == 2
 
 
@@ -300,30 +300,30 @@ async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> No
         await look("welcome")
         await house.open()
         await look("empty")
-        await page.fill("#as", "Tom Quill")
+        await house.choose(name="Tom Quill")
         for method in ("amadeus", "emotional-rag", "drmr", "id-rag"):
-            await page.select_option("#method", method)
+            await house.choose(method)
             await house.say(f"Do you trust Tom? {method}")
-            await page.locator(".ask-why").last.click()
-            await page.wait_for_selector("#why-body table")
+            await house.page.locator(".ask-why").last.click()
+            await house.page.wait_for_selector("#why-body .because")
             await look(method)
             if size == "phone":
                 await page.click("#close-why")
-        await house.press(".reply", "Another reply")
+        await house.press(".reply", "Regenerate")
         await house.settled()
         await look("swiped")
-        await house.press(".asked", "Edit the question")
+        await house.press(".asked", "Edit message")
         await look("edited")
         await page.keyboard.press("Escape")
         if size == "phone":
             await page.click("#open-side")
             await look("side")
-            await page.click("#open-side")
+            await page.click("#close-side")
         await house.cable.cut()
         await house.say("away")
         await look("away")
         await house.cable.plug_in()
-        await page.click("#compare")
+        await house.menu("#compare")
         await look("side by side")
         assert found == []
 
@@ -342,7 +342,7 @@ async def test_all_is_done_by_keyboard(tmp_path: Path) -> None:
                     return
             raise AssertionError(f"{name} is not reached")
 
-        await to("Talk: Ada Quill")
+        await to("Ada Quill")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#say:focus")
         await page.keyboard.type("one")
@@ -359,9 +359,71 @@ async def test_all_is_done_by_keyboard(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("language", "send"), [("zh", "发送"), ("ko", "보내기")])
 async def test_the_page_speaks_chinese_and_korean(tmp_path: Path, language: str, send: str) -> None:
     async with page_house(tmp_path) as house:
-        await house.page.select_option("#language", language)
+        await house.choose(language=language)
         await house.until(f"document.querySelector('#send').textContent === '{send}'")
         assert await house.page.get_attribute("html", "lang") == language
         await house.open()
         await house.say("她是谁？")
         assert await house.held() == [("她是谁？", "Reply 1 to 她是谁？")]
+
+
+WRITTEN = (
+    "*laughs softly* You ask that of **me**?\n\n- a lamp\n- an oar\n\n*他笑了。*你好 "
+    "![a gull](https://elsewhere.example/gull.png) <b onclick=bad()>x</b> "
+    "[map](https://elsewhere.example/) [no](javascript:bad())"
+)
+
+
+async def test_what_is_said_is_shown_as_people_write_it_and_nothing_of_it_is_fetched(tmp_path: Path) -> None:
+    async with page_house(tmp_path, parts={"reply": lambda _: WRITTEN}, settings={"redraws": 0}) as house:
+        asked = list[str]()
+        house.page.on("request", lambda one: asked.append(one.url))
+        await house.open()
+        await house.say("*waves* Hello")
+        said = house.page.locator(".turn:last-child .reply .text")
+        assert await said.locator("em").all_inner_texts() == ["laughs softly", "他笑了。"]
+        assert await said.locator("strong").inner_text() == "me"
+        assert await said.locator("li").all_inner_texts() == ["a lamp", "an oar"]
+        assert await said.locator("img, b").count() == 0
+        assert await said.locator("a").evaluate_all("all => all.map(one => [one.href, one.rel])") == [
+            ["https://elsewhere.example/", "noopener noreferrer nofollow"]
+        ]
+        assert await house.page.locator(".asked .text em").inner_text() == "waves"
+        assert {url.split("/")[2] for url in asked} == {house.page.url.split("/")[2]}
+
+
+async def test_a_text_that_grows_shows_no_mark_that_is_still_open(tmp_path: Path) -> None:
+    async with page_house(tmp_path, parts={"reply": "Reply *laughs softly* and **goes on** at length."}) as house:
+        await house.open()
+        await house.page.evaluate(
+            """() => {
+              window.seen = [];
+              new MutationObserver(() => seen.push(document.querySelector(".coming .reply .text")?.textContent ?? ""))
+                .observe(document.querySelector("#turns"), { subtree: true, childList: true, characterData: true });
+            }"""
+        )
+        await house.say("one")
+        seen = await house.page.evaluate("seen")
+        assert seen
+        assert not [one for one in seen if "*" in one]
+
+
+async def test_nothing_is_wider_than_the_window_at_four_times_the_size(tmp_path: Path) -> None:
+    async with page_house(tmp_path, 320, 256) as house:  # 1280 by 1024 at 400 %
+        page, found = house.page, list[str]()
+
+        async def look(state: str) -> None:
+            if await page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(state)
+
+        await page.wait_for_selector(".roles li")
+        await look("gallery")
+        await house.open()
+        await house.say("Do you trust Tom?")
+        await look("chat")
+        await house.why()
+        await look("why")
+        await page.click("#close-why")
+        await house.side("#open-settings")
+        await look("settings")
+        assert found == []

@@ -19,7 +19,7 @@ KEYS = {"alice": "a" * 20, "bob": "b" * 20}
 ALICE, BOB = ({"Authorization": f"Bearer {key}"} for key in KEYS.values())
 FILES = sorted(one.relative_to(PAGE).as_posix() for one in PAGE.rglob("*.*"))
 CASTING = ("card_", "kind_", "means_", "form_", "field_", "col_")
-MOST = 200_000  # bytes of all files; the goal is 500 kB
+MOST = 400_000  # bytes of all files, 106 kB of them the library
 
 
 async def test_the_page_and_its_files_need_no_key_and_have_a_policy(tmp_path: Path) -> None:
@@ -45,6 +45,9 @@ def test_nothing_on_the_page_is_inline_made_of_text_or_from_elsewhere() -> None:
     texts = {name: (PAGE / name).read_text(encoding="utf-8") for name in FILES}
     assert sum((PAGE / name).stat().st_size for name in FILES) < MOST
     for name, text in texts.items():
+        if name.startswith("vendor/"):  # it makes tokens and elements of none of them
+            assert not re.search(r"\bdocument\b|\bfetch\(|\beval\(|new Function", text)
+            continue
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), (
             name
         )
@@ -69,7 +72,7 @@ def test_every_language_has_every_text_and_each_is_used() -> None:
         assert found.keys() == english.keys()
         assert {key: names for key, names in found.items() if names != english[key]} == {}
     others = [(PAGE / name).read_text(encoding="utf-8") for name in FILES if "/" not in name]
-    used, made = "".join(others), ("lacks_", "does_", "how_", "step_", "change_", *CASTING)
+    used, made = "".join(others), ("lacks_", "does_", "how_", "rests_", "rejected_", "step_", "change_", *CASTING)
     named = {key for key in english if f'"{key}"' in used or f"{key}:" in used or key.startswith(made)}
     assert english.keys() - named == set()
 
@@ -85,9 +88,8 @@ async def test_roles_are_listed_by_their_cards_and_methods_with_what_they_lack(t
         roles = {one["id"]: one for one in listed["data"]}
         assert roles.keys() == {"ada", "bare", "broken", *examples()}
         assert [one["id"] for one in listed["data"]][:3] == ["ada", "bare", "broken"]
-        assert roles["ada"] == {
-            "id": "ada", "example": False, "name": "Ada Quill", "language": "en", "profile": "A keeper of few words."
-        }  # fmt: skip
+        said = {"name": "Ada Quill", "language": "en", "profile": "A keeper of few words."}
+        assert roles["ada"].items() >= {"id": "ada", "example": False, **said}.items()
         assert roles["beethoven"]["example"]
         assert list(roles).index("wukong") < list(roles).index("dick")  # of whom there is but a card
         assert "role.yaml" in roles["broken"]["error"]

@@ -46,7 +46,7 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         shown = await page.inner_text("#waiting")
         assert SAILOR in shown
         assert "keeper of the light" in shown  # in whose place
-        assert shown.index("from the next turn") < shown.index("Refuse all")  # what comes of it, before the buttons
+        assert shown.index("from the next message") < shown.index("Reject all")  # what comes of it, before the buttons
         approve = page.locator("#waiting button.main")
         assert await approve.is_disabled()
         await page.locator("#waiting input").first.check()
@@ -54,7 +54,8 @@ async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> 
         await house.until(GONE)
         assert await became(house) == ["a sailor"]
         await house.until("document.querySelector('#live').textContent.includes('1 approved, 1 refused')")
-        await house.until("document.querySelector('#why-body').textContent.includes('The role has become')")
+        await house.why()
+        await house.until("document.querySelector('#why-body').textContent.includes('Changes to the character')")
         await page.reload()
         await page.wait_for_selector("#turns > li")
         assert await page.locator("#waiting").is_hidden()
@@ -74,7 +75,7 @@ async def test_the_reply_that_a_change_is_asked_for_stays_in_view(tmp_path: Path
         for n in range(6):
             await house.say(f"Who are you, {n}?")
             await house.until(LAST)
-        await house.page.select_option("#method", "id-rag")
+        await house.choose("id-rag")
         await house.say("And now?")
         await house.until(SEEN)
         await house.until(LAST)
@@ -91,7 +92,7 @@ async def test_all_is_refused_and_it_waits_through_a_reload_until_then(tmp_path:
         await house.until(SEEN)
         await house.page.reload()
         await house.until(SEEN)
-        await house.page.get_by_role("button", name="Refuse all").click()
+        await house.page.get_by_role("button", name="Reject all").click()
         await house.until(GONE)
         assert await became(house) == []
 
@@ -108,11 +109,11 @@ async def test_two_windows_wait_for_one_approval_and_the_second_answer_is_said_t
         await house.page.locator("#waiting input").first.check()
         await other.page.locator("#waiting button.main").click()
         await other.until(GONE)
-        await house.page.get_by_role("button", name="Refuse all").click()
+        await house.page.get_by_role("button", name="Reject all").click()
         await house.until("document.querySelector('#notice').textContent.includes('in another window')")
         await house.until(GONE)
         assert await became(house) == ["a sailor"]
-        await other.page.select_option("#method", "id-rag")
+        await other.choose("id-rag")
         await other.say("And now?")  # waits again, in the other window; this one sees it when it is looked at
         await other.until(SEEN)
         await house.page.evaluate("dispatchEvent(new Event('focus'))")
@@ -139,7 +140,7 @@ async def test_what_was_approved_is_saved_to_the_chronicle_one_by_one(tmp_path: 
         shown = await page.inner_text("#became")
         assert SAILOR in shown
         assert "keeper of the light" in shown  # in whose place
-        assert shown.index("in all talks") < shown.index("Save to the chronicle")  # what comes of it, before the button
+        assert shown.index("in all chats") < shown.index("Save to the chronicle")  # what comes of it, before the button
         save = page.locator("#became button.main")
         assert await save.is_disabled()
         await page.locator("#became input").first.check()
@@ -155,7 +156,7 @@ async def test_an_answer_that_does_not_arrive_can_be_given_again(tmp_path: Path)
         await house.say("Who are you?")
         await house.until(SEEN)
         await house.cable.cut()
-        await house.page.get_by_role("button", name="Refuse all").click()
+        await house.page.get_by_role("button", name="Reject all").click()
         await house.until("document.querySelector('#notice').textContent.includes('does not answer')")
         await house.cable.plug_in()
         await house.until("document.querySelector('#notice').textContent.includes('there again')")
@@ -174,7 +175,7 @@ async def fine(house: House, says: str) -> None:
 
 async def knowledge(house: House, method: str = "amadeus") -> None:
     await house.open(method=method)
-    await house.page.click("#open-knowledge")
+    await house.menu("#open-knowledge")
     await house.page.wait_for_selector(".knowledge section")
 
 
@@ -192,15 +193,15 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
         shown = await page.inner_text(".card")
         assert "harbour.md" in shown
         assert "No question to the model." in shown
-        assert shown.index("everybody who talks to") < shown.index("Learn\n")
+        assert shown.index("everybody who chats with") < shown.index("Add\n")
         assert sorted(one.name for one in persona.iterdir()) == before  # nothing is learned yet
         await page.click(".card .main")
-        await fine(house, "Learned: harbour.md")
+        await fine(house, "Added: harbour.md")
         assert (persona / "harbour.md").read_text() == HARBOUR
         await page.get_by_role("button", name="the version of").click()
-        await house.until("document.querySelector('.fine')?.textContent.includes('Back again')")
+        await house.until("document.querySelector('.fine')?.textContent.includes('Restored')")
         assert sorted(one.name for one in persona.iterdir()) == before
-        await page.click("#open-knowledge")
+        await house.menu("#open-knowledge")
         assert await page.locator("#say").is_visible()
 
 
@@ -210,7 +211,7 @@ async def test_role_rag_counts_its_questions_and_a_method_that_reads_none_says_s
         await house.page.set_input_files("#files", file("harbour.md", HARBOUR))
         await house.page.wait_for_selector(".card")
         assert "questions to the model" in await house.page.inner_text(".card")
-        await house.page.select_option("#method", "drmr")
+        await house.choose("drmr")
         await house.until("document.querySelector('.knowledge').textContent.includes('DRMR reads no documents')")
         assert await house.page.locator("#files").count() == 0
 
@@ -251,7 +252,7 @@ async def test_a_file_that_cannot_be_learned_is_refused_in_a_sentence(tmp_path: 
 async def test_a_server_that_may_not_change_roles_shows_what_is_known_and_says_so(tmp_path: Path) -> None:
     async with page_house(tmp_path, access=Access(a_minute=100_000, changes_roles=False)) as house:
         await knowledge(house)
-        assert "changes no role" in await house.page.inner_text(".knowledge")
+        assert "does not allow changes" in await house.page.inner_text(".knowledge")
         assert "life.md" in await house.page.inner_text(".knowledge")
         assert await house.page.locator("#files").count() == 0
 
@@ -301,7 +302,7 @@ async def test_a_merge_plan_is_read_and_decided(tmp_path: Path) -> None:
         assert decided is not None
         assert [one.name for one in decided.merges] == ["the lamp"]
         assert {"the lighthouse", "Gull Rock"} <= set(decided.alone)
-        assert "No plan waits" in await page.inner_text(".knowledge")
+        assert "No merges are proposed" in await page.inner_text(".knowledge")
 
 
 async def test_a_damaged_plan_and_a_server_that_is_away_are_said(tmp_path: Path) -> None:
@@ -329,8 +330,8 @@ async def test_what_another_window_has_begun_is_shown_until_it_is_over(tmp_path:
             await route.fulfill(json=known if release.is_set() else busy)
 
         await house.page.route("**/v1/roles/ada/knowledge?**", held)
-        await house.page.click("#open-knowledge")
-        await house.page.click("#open-knowledge")
+        await house.menu("#open-knowledge")
+        await house.menu("#open-knowledge")
         await house.until("document.querySelector('.said')?.textContent.includes('Extracting facts: 3 of 9')")
         assert await house.page.locator("#files + .drop").is_hidden()
         release.set()
@@ -343,13 +344,13 @@ async def test_a_thread_is_opened_by_any_name(tmp_path: Path, name: str) -> None
         body = {"model": "ada", "messages": [{"role": "user", "content": "one"}], "metadata": {"thread_id": name}}
         assert (await house.http.post("/v1/chat/completions", json=body)).status_code == 200
         await house.open()
-        await house.page.locator("#threads button", has_text=name).click()
+        await house.page.locator("#threads .open-talk").click()
         await house.page.wait_for_selector("#turns > li")
         assert [question for question, _ in await house.shown()] == ["one"]
         await house.say("two")
         assert [question for question, _ in await house.held()] == ["one", "two"]
         await house.page.locator(".ask-why").last.click()
-        await house.page.wait_for_selector("#why-body table")
+        await house.page.wait_for_selector("#why-body .because")
         await house.page.reload()
         await house.page.wait_for_selector("#turns > li:nth-child(2)")
 
@@ -377,8 +378,8 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await page.locator("#waiting input").first.check()
         await look("ticked")
         await planned(house, tmp_path / "library")
-        await page.select_option("#method", "amadeus")
-        await page.click("#open-knowledge")
+        await house.choose("amadeus")
+        await house.menu("#open-knowledge")
         await page.wait_for_selector(".merges")
         for one in await page.query_selector_all(".merges summary"):
             await one.click()
@@ -389,7 +390,7 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await page.wait_for_selector(".card")
         await look("weighed")
         await page.click(".card .main")
-        await fine(house, "Learned")
+        await fine(house, "Added")
         await look("learned")
         assert found == []
 
@@ -400,7 +401,7 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
         await house.open(method="id-rag")
         await house.say("Who are you?")
         await house.until(SEEN)
-        await house.until("document.querySelector('#live').textContent.includes('would become another')")
+        await house.until("document.querySelector('#live').textContent.includes('Pending changes')")
 
         async def to(css: str) -> None:
             for _ in range(80):
@@ -417,24 +418,26 @@ async def test_it_is_done_by_keyboard_and_heard(tmp_path: Path) -> None:
         await house.until(GONE)
         assert len(await became(house)) == 1
         assert await page.evaluate("document.activeElement.id") == "say"
-        await to("#open-knowledge")
+        await to("#about-role")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#open-knowledge:focus")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(".knowledge section")
         await page.set_input_files("#files", file("harbour.md", HARBOUR))
         await page.wait_for_selector(".card .main:focus")
         await page.keyboard.press("Enter")
-        await fine(house, "Learned")
+        await fine(house, "Added")
 
 
 @pytest.mark.parametrize(
-    ("language", "refuse", "teach"), [("zh", "全部拒绝", "让角色学习"), ("ko", "모두 거절", "가르치기")]
+    ("language", "refuse", "teach"), [("zh", "全部拒绝", "添加文档"), ("ko", "모두 거절", "문서 추가")]
 )
 async def test_it_is_said_in_chinese_and_korean(tmp_path: Path, language: str, refuse: str, teach: str) -> None:
     async with page_house(tmp_path, **CHANGES) as house:
         await house.open(method="id-rag")
         await house.say("Who are you?")
         await house.until(SEEN)
-        await house.page.select_option("#language", language)
+        await house.choose(language=language)
         await house.until(f"document.querySelector('#waiting').textContent.includes('{refuse}')")
-        await house.page.click("#open-knowledge")
+        await house.menu("#open-knowledge")
         await house.until(f"document.querySelector('#knowledge').textContent.includes('{teach}')")

@@ -18,7 +18,7 @@ SMALL = {"settings": {"window": 4, "summary_tokens": 0, "redraws": 0}}
 
 
 async def memory(house: House) -> None:
-    await house.page.click("#open-memory")
+    await house.menu("#open-memory")
     await house.page.wait_for_selector("#memory .faint")
 
 
@@ -29,16 +29,16 @@ async def entries(house: House) -> list[str]:
 async def test_why_says_what_came_back_when_and_where(tmp_path: Path) -> None:
     async with page_house(tmp_path, **SMALL) as house:
         await house.open()
-        await house.page.fill("#as", "Mira")
+        await house.choose(name="Mira")
         await house.say(TOLD)
-        await house.page.click("#new")
-        await house.page.wait_for_selector(".greeting")
+        await house.begin()
         for line in ("Do you like rain?", "Is the ferry late?", "Who mends your nets?", ASKED):
             await house.say(line)
+        await house.why()
         await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
         shown = await house.page.inner_text("#why-body")
-        assert "Came back of what was said" in shown
-        assert "1 of them of the talk “" in shown
+        assert "From earlier in your chats" in shown
+        assert "1 of them of the chat “" in shown
         assert "in another talk" in shown
         assert "by its words, rank 1" in shown
         await house.page.locator("#why-body li", has_text="Zebulon").get_by_role("button", name="Show where").click()
@@ -50,13 +50,13 @@ async def test_all_that_is_remembered_is_listed_searched_and_shown_where_it_was_
     async with page_house(tmp_path, **SMALL) as house:
         await house.open()
         await memory(house)
-        assert "nobody says who you are" in await house.page.inner_text("#memory")
+        assert "does not know who you are" in await house.page.inner_text("#memory")
         assert await entries(house) == []
-        await house.page.click("#open-memory")
-        await house.page.fill("#as", "Mira")
+        await house.menu("#open-memory")
+        await house.choose(name="Mira")
         await house.say(TOLD)
         await house.say("Do you like rain?")
-        await house.press(".asked", "Edit the question")
+        await house.press(".asked", "Edit message")
         await house.page.fill(".turn textarea", "Do you like snow?")
         await house.page.click(".turn textarea + .tools .main")
         await house.settled()
@@ -67,9 +67,8 @@ async def test_all_that_is_remembered_is_listed_searched_and_shown_where_it_was_
         assert f"You: {TOLD}" in last
         await house.page.fill("#search-memory", "TORTOISE")
         await house.until("document.querySelectorAll('#memory li').length === 1")
-        await house.page.click("#open-memory")
-        await house.page.click("#new")
-        await house.page.wait_for_selector(".greeting")
+        await house.menu("#open-memory")
+        await house.begin()
         await memory(house)
         await house.until("document.querySelectorAll('#memory li').length === 2")
         await house.page.fill("#search-memory", "no such words")
@@ -88,7 +87,7 @@ async def test_who_shows_where_something_was_said_far_back_sees_it(tmp_path: Pat
         body = {"model": "ada:vanilla", "messages": [*said, {"role": "user", "content": "And now?"}]}
         (await house.http.post("/v1/chat/completions", json=body, headers={"X-Role-Thread": "long"})).raise_for_status()
         await house.open()
-        await house.page.click("#threads button")
+        await house.page.click("#threads .open-talk")
         await house.page.wait_for_selector("#turns > li:nth-child(100)")
         await memory(house)
         await house.page.fill("#search-memory", "Zebulon")
@@ -110,8 +109,9 @@ async def test_a_note_is_kept_in_mind_and_forgotten(tmp_path: Path) -> None:
         await page.press("#new-note", "Enter")
         await house.until("document.querySelector('#memory section li')?.textContent.includes('called Tom')")
         assert await page.input_value("#new-note") == ""
-        await page.click("#open-memory")
+        await house.menu("#open-memory")
         await house.say("Who am I?")
+        await house.why()
         await house.until("document.querySelector('#why-body').textContent.includes('I am called Tom.')")
         assert "your note" in await page.inner_text("#why-body")
         await memory(house)
@@ -176,7 +176,7 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
             )
 
         await house.open()
-        await page.fill("#as", "Mira")
+        await house.choose(name="Mira")
         for line in (TOLD, "Do you like rain?", "Is the ferry late?", ASKED):
             await house.say(line)
         thread = (await house.http.get("/v1/threads?role=ada")).json()["data"][0]["id"]
@@ -187,7 +187,6 @@ async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme
         await look("why")
         if size[0] < 500:
             await page.click("#close-why")
-            await page.click("#open-side")
         await memory(house)
         await page.wait_for_selector("#memory li")
         await look("memory")

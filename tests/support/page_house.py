@@ -82,10 +82,59 @@ class House:
     def __init__(self, http: Any, page: Any, cable: Cable, gate: asyncio.Event) -> None:
         self.http, self.page, self.cable, self.gate = http, page, cable, gate
 
-    async def open(self, role: str = "ada", method: str = "amadeus") -> None:
-        await self.page.select_option("#role", role)
+    async def open(self, role: str = "Ada Quill", method: str = "amadeus") -> None:
+        """Begin a talk with somebody of the gallery."""
+        if not await self.page.locator("#gallery").is_visible():
+            await self.side("#open-gallery")
+        await self.page.locator("#gallery").get_by_role("button", name=role, exact=True).click()
         await self.page.wait_for_selector("#say:visible")
-        await self.page.select_option("#method", method)
+        await self.choose(method)
+
+    async def side(self, button: str) -> None:
+        """Press a button of the list of talks, which a phone opens first."""
+        if await self.page.locator("#open-side").is_visible() and not await self.page.locator("#side").is_visible():
+            await self.page.click("#open-side")
+        await self.page.click(button)
+
+    async def choose(self, method: str = "", name: str | None = None, language: str = "") -> None:
+        """Set a method, who one is, or a language."""
+        await self.side("#open-settings")
+        await self.page.wait_for_selector("#dialog[open]")
+        if method:
+            await self.page.check(f"#dialog input[value={method}]")
+        if name is not None:
+            await self.page.fill("#as", name)
+        if language:
+            await self.page.select_option("#language", language)
+        else:
+            await self.page.click("#dialog .head button")
+        if await self.page.locator("#close-side").is_visible():
+            await self.page.click("#close-side")
+
+    async def begin(self) -> None:
+        """Begin another talk with the same role."""
+        await self.side("#new")
+        await self.page.wait_for_selector(".greeting")
+
+    async def menu(self, item: str) -> None:
+        """Choose something in the menu of the role that is talked to, or go back from it."""
+        if await self.page.locator("#back").is_visible():
+            await self.page.click("#back")
+        else:
+            await self.page.click("#about-role")
+            await self.page.click(item)
+
+    async def cast(self) -> None:
+        """Begin to cast a character, from the gallery."""
+        if await self.page.locator("#new-character").is_visible():
+            await self.page.click("#new-character")
+        await self.page.click("#cast-here")
+
+    async def why(self) -> None:
+        """Open why, for the reply that was spoken last."""
+        if not await self.page.locator("#why").is_visible():
+            await self.page.click("#toggle-why")
+        await self.page.wait_for_selector("#why-body .because")
 
     async def say(self, text: str) -> None:
         await self.page.fill("#say", text)

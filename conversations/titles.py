@@ -1,0 +1,87 @@
+"""The talks with a role by their titles: those that are pinned first, then the one that was last spoken on."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import NamedTuple
+
+from dramaturg.conversations.opening import Kept, kept_with, threads_in
+from dramaturg.conversations.turns import Turn, all_turns, time_of, turns_until
+from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.stores.conversations.labels import Label, Labels
+from dramaturg.stores.conversations.talk import key_of
+
+LONGEST = 60  # characters of a title that nobody has given
+READ = 2_000  # characters of what was said in which its first words are looked for
+MARKS = re.compile(r"[*`]|^\s*(?:#+|>|-)\s+", re.MULTILINE)  # of Markdown, and of actions
+
+
+class ListedTalk(NamedTuple):
+    """What a list says of a talk."""
+
+    thread: str
+    title: str
+    """That a person has given, or else the first words that were said to the role; empty: nothing was."""
+    pinned: bool
+    last: datetime | None
+    """When the head was written; None: by its id nobody can tell."""
+    turns: int
+    """Of the branch that is the head, those that have a reply."""
+
+
+async def talks_of(context: RoleContext, most: int | None = None) -> list[ListedTalk]:
+    """The talks with a role, or so many of them."""
+    role = (await run_of(context)).role
+    async with kept_with(role) as kept:
+        return await first(talks_in(kept, role.id), most)
+
+
+async def first(talks: AsyncIterator[ListedTalk], most: int | None) -> list[ListedTalk]:
+    """So many of what is read one by one, or all; the others are not read."""
+    found = list[ListedTalk]()
+    async for one in talks:
+        found.append(one)
+        if len(found) == most:
+            break
+    return found
+
+
+async def talks_in(kept: Kept, role: str, begin: str = "", search: str = "") -> AsyncIterator[ListedTalk]:
+    """The same of where they are kept: each is read when it is asked for.
+
+    Args:
+        kept: where the talks with the role are kept.
+        role: its id.
+        begin: what the names of those that are wanted begin with.
+        search: words that are all in the title of each, or in what was said on any branch of it; empty: all are given.
+    """
+    labels, words = await Labels(kept.store, role).all(), search.casefold().split()
+    named = [(one, labels.get(key_of(kept.prefix + one), Label())) for one in await threads_in(kept)]
+    wanted = [(one, label) for one, label in named if one.startswith(begin)]
+    for thread, label in sorted(wanted, key=lambda pair: not pair[1].pinned):  # the others stay in their order
+        turns = await turns_until(kept.saver, kept.prefix + thread)
+        title = label.title or first_words(next((one.question for one in turns if one.question), ""))
+        if words and not _holds(title, words):
+            every = (await all_turns(kept.saver, kept.prefix + thread)).values()
+            if not _holds("\n".join(f"{one.question}\n{one.reply or ''}" for one in every), words):
+                continue
+        yield ListedTalk(thread, title, label.pinned, _last(turns), sum(one.reply is not None for one in turns))
+
+
+def first_words(text: str) -> str:
+    """The beginning of what was said, as a title: on one line, without marks of Markdown, cut at a word."""
+    plain = " ".join(MARKS.sub("", text[:READ]).split())
+    if len(plain) <= LONGEST:
+        return plain
+    cut = plain[: LONGEST - 1]
+    words = cut if plain[LONGEST - 1] == " " else cut.rpartition(" ")[0]
+    return f"{(words if len(words) > LONGEST // 3 else cut).rstrip(' ,;:-–—')}…"
+
+
+def _last(turns: list[Turn]) -> datetime | None:
+    return time_of(turns[-1].checkpoint) if turns else None
+
+
+def _holds(text: str, words: list[str]) -> bool:
+    folded = text.casefold()
+    return all(word in folded for word in words)
