@@ -381,6 +381,7 @@ $("toggle-why").addEventListener("click", () => {
 /* What is chosen. */
 
 async function settings() {
+  await begun; // before, nobody knows what can be set here
   const told = now.methods.length ? await api.methods().catch(() => []) : []; // what each does and costs
   now.methods = now.methods.map((one) => ({ ...told.find((other) => other.id === one.id), ...one }));
   openSettings({
@@ -584,4 +585,4 @@ $("say").addEventListener("input", ({ target }) => {
 
 translate(document);
 setWhy(wide() && localStorage.getItem(WHY) === "open");
-trying(start);
+const begun = trying(start);
