@@ -274,6 +274,7 @@ function decided(talk, send, sentenceOf) {
     if (talk !== now.talk) return;
     now.waiting = now.became = null;
     $("waiting").replaceChildren();
+    $("say").focus({ preventScroll: true }); // what had the focus is gone
     const sentence = done ? sentenceOf(done) : t("answered_elsewhere");
     talk.known = null;
     now.why = null;
@@ -282,7 +283,6 @@ function decided(talk, send, sentenceOf) {
     draw();
     if (!done) notice(sentence);
     told(sentence);
-    $("say").focus({ preventScroll: true });
     await quietly(() => because(talk));
   });
 }
