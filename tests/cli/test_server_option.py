@@ -41,7 +41,11 @@ def there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ServedHer
 def test_ask(run: Command, there: ServedHere, stub: Any) -> None:
     stub.asked.clear()
     code, out, err = run("ask", "ada", "Who are you?", *SERVER)
-    assert (code, out.splitlines()[-1]) == (0, "Ada Quill: I keep the light.")
+    assert code == 0
+    assert out.splitlines()[-2:] == [
+        "Ada Quill: I keep the light.",
+        "Why: Rests on 2 passages of life.md and 2 traits of the character.",
+    ]
     assert "Judging passages: 1 judged" in err
     turn = json.loads(run("ask", "ada", "Who are you?", "--json", *SERVER)[1])
     home = json.loads(run("ask", "ada", "Who are you?", "--json")[1])
