@@ -71,7 +71,7 @@ class Talk(Conversation):
         self.change(chat_model=model or feeler(), **settings)
         return (await self.take_turn(HumanMessage(text, id=text)))["evidence"]
 
-    async def remembered(self) -> list[str]:
+    async def texts_remembered(self) -> list[str]:
         """The ids in the state."""
         return list((await self.values()).get("remembered", []))
 
@@ -135,7 +135,7 @@ async def test_an_exchange_is_a_memory_with_its_mood_and_where_it_is_from(talk: 
     assert {name: felt.score for name, felt in memory.emotions.items()} == dict.fromkeys(EMOTIONS, 1) | {"joy": 9}
     text = f"Tom: {GLAD}\nAda Quill: I keep the light."
     assert memory.vector == pytest.approx(WordEmbeddings().embed_query(text))
-    assert await talk.remembered() == [memory.id] == [memory_id("m-1", GLAD, "I keep the light.", "Tom")]
+    assert await talk.texts_remembered() == [memory.id] == [memory_id("m-1", GLAD, "I keep the light.", "Tom")]
 
 
 @pytest.mark.parametrize("tokens", [600, 0])
@@ -207,7 +207,7 @@ async def test_a_message_that_is_delivered_twice_makes_one_memory(talk: Talk) ->
     for text in (GLAD, SAD, GLAD):
         await talk.ask(text)
     assert await talk.questions() == [GLAD, SAD]
-    assert len(await talk.remembered()) == 2
+    assert len(await talk.texts_remembered()) == 2
 
 
 # How it is told to the model
@@ -384,8 +384,8 @@ async def test_a_pinned_one_comes_back_whatever_is_asked(talk: Talk) -> None:
 async def test_the_oldest_fade(talk: Talk) -> None:
     for number in range(5):
         await talk.ask(f"{number}?", conversation_memories=3)
-        assert len(await talk.remembered()) == min(number + 1, 3)
-    assert await talk.remembered() == [made(f"{number}?") for number in (2, 3, 4)]
+        assert len(await talk.texts_remembered()) == min(number + 1, 3)
+    assert await talk.texts_remembered() == [made(f"{number}?") for number in (2, 3, 4)]
     evidence = await talk.ask("And?", recalled_of_conversation=100)
     assert sorted(said(evidence)) == ["2?", "3?", "4?"]
 
@@ -394,15 +394,15 @@ async def test_with_fewer_to_be_kept_the_others_fade_at_once(talk: Talk) -> None
     for number in range(3):
         await talk.ask(f"{number}?")
     assert said(await talk.ask("And?", conversation_memories=1)) == ["2?"]
-    assert await talk.remembered() == [made("And?")]
+    assert await talk.texts_remembered() == [made("And?")]
 
 
 async def test_none_is_kept_where_none_is_wanted(talk: Talk) -> None:
     await talk.ask("0?", conversation_memories=0)
-    assert (await talk.remembered(), await talk.questions()) == ([], [])
+    assert (await talk.texts_remembered(), await talk.questions()) == ([], [])
     await talk.ask("1?", conversation_memories=3)
     assert said(await talk.ask("2?", conversation_memories=0)) == []
-    assert (await talk.remembered(), await talk.questions()) == ([], ["1?"])
+    assert (await talk.texts_remembered(), await talk.questions()) == ([], ["1?"])
 
 
 @pytest.mark.crash
@@ -430,7 +430,7 @@ async def test_each_branch_has_its_own(talk: Talk) -> None:
         await talk.ask(text)
     await talk.fork("one")
     await talk.ask("else")
-    assert await talk.remembered() == [made("one"), made("else")]
+    assert await talk.texts_remembered() == [made("one"), made("else")]
     assert sorted(await talk.questions()) == ["else", "one", "two"]
     assert sorted(said(await talk.ask("And?"))) == ["else", "one"]
     await talk.fork("two")
@@ -443,14 +443,14 @@ async def test_a_turn_that_is_asked_again_has_the_memories_of_before_it(talk: Ta
     output = await talk.regenerate("one")
     assert said(output["evidence"]) == []
     (again,) = await talk.history()
-    assert await talk.remembered() == [made("one", again.id)]
+    assert await talk.texts_remembered() == [made("one", again.id)]
 
 
 async def test_with_a_turn_its_memory_goes(talk: Talk) -> None:
     for text in ("one", "two", "three"):
         await talk.ask(text)
     await talk.delete("two")
-    assert await talk.remembered() == [made("one")]
+    assert await talk.texts_remembered() == [made("one")]
     assert said(await talk.ask("And?")) == ["one"]
     await talk.erase()
     assert await talk.questions() == []
@@ -477,7 +477,7 @@ async def test_a_turn_whose_reply_fails_is_not_remembered_and_can_be_finished(ta
         await talk.ask(GLAD, feeler(reply=ModelUnavailable("Nobody is there.")))
     assert await talk.questions() == [SAD]
     assert said(await talk.ask(GLAD)) == [SAD]
-    assert await talk.remembered() == [made(SAD), made(GLAD)]
+    assert await talk.texts_remembered() == [made(SAD), made(GLAD)]
 
 
 async def test_with_another_embedding_model_it_is_embedded_again(tmp_path: Path) -> None:
@@ -548,8 +548,8 @@ async def test_a_pin_or_a_removal_counts_from_the_next_turn_on(talk: Talk) -> No
         await talk.ask(text)
     await talk.kept.drop([made(SAD)])
     assert said(await talk.ask("And?")) == [GLAD]
-    assert await talk.remembered() == [made(GLAD), made(SAD), made("And?")]
-    assert set(await talk.kept.get(await talk.remembered())) == {made(GLAD), made("And?")}
+    assert await talk.texts_remembered() == [made(GLAD), made(SAD), made("And?")]
+    assert set(await talk.kept.get(await talk.texts_remembered())) == {made(GLAD), made("And?")}
 
 
 async def test_a_changed_memory_of_the_role_is_recalled_beside_the_conversations(tmp_path: Path) -> None:
@@ -576,7 +576,7 @@ async def test_a_turn_that_stops_after_its_reply_is_finished_by_any_message(libr
     asked = list(dict.fromkeys(["Hello?", GLAD, again]))
     assert [turn.question for turn in await talk.history()] == asked
     assert await talk.questions() == asked
-    assert await talk.remembered() == list(map(made, asked))
+    assert await talk.texts_remembered() == list(map(made, asked))
     assert await talk.unfinished() is None
 
 
@@ -606,7 +606,7 @@ async def test_two_roles_on_one_thread_keep_what_each_of_them_remembers(talk: Ta
     assert said(evidence) == []
     assert "lost_memories" not in evidence
     assert said(await talk.ask("And?", role="ada")) == [GLAD]
-    assert await talk.remembered() == [made(one) for one in (GLAD, SAD, "And?")]
+    assert await talk.texts_remembered() == [made(one) for one in (GLAD, SAD, "And?")]
 
 
 async def test_a_vector_of_another_length_under_the_same_name_is_made_anew(tmp_path: Path) -> None:
@@ -636,4 +636,4 @@ async def test_what_cannot_be_embedded_is_not_remembered_and_costs_no_turn(tmp_p
     evidence = await talk.ask(GLAD)
     assert evidence["remember_error"] == "That is too long."
     assert (await talk.history())[-1].reply == "I keep the light."
-    assert await talk.remembered() == []
+    assert await talk.texts_remembered() == []
