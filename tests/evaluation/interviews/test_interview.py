@@ -202,12 +202,17 @@ def test_a_number_off_the_scale_is_no_judgement(wrong: Any, tmp_path: Path) -> N
     assert (output["type"], output["valid"], output["counts"]["missing"]) == ("??", False, 10)
 
 
-@pytest.mark.parametrize("shares", [{"E": 60, "I": 60}, {"E": 60}, {"E": 110, "I": -10}, {"S": 50, "N": 50}])
+@pytest.mark.parametrize("shares", [{"E": 60, "I": 60}, {"E": 110, "I": -10}, {"S": 50, "N": 50}])
 def test_percentages_that_make_no_whole_are_no_judgement(shares: dict[str, float], tmp_path: Path) -> None:
     output = held(tmp_path, model(judge=lambda text: rating(shares) if "E/I" in text else even(text)), limit=8)
     assert output["scores"]["E/I"]["score"] is None
     assert output["type"] == "?NFJ"
     assert (output["counts"]["judgements_missing"], output["counts"]["missing"]) == (1, 2)
+
+
+def test_one_percentage_tells_the_other(tmp_path: Path) -> None:
+    output = held(tmp_path, model(judge=lambda text: rating({"E": 60}) if "E/I" in text else even(text)), limit=8)
+    assert (output["scores"]["E/I"]["score"], output["counts"]["judgements_missing"]) == (60.0, 0)
 
 
 def test_a_judge_that_fails_leaves_its_batch_missing_and_the_interview_invalid(tmp_path: Path) -> None:

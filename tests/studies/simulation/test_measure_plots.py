@@ -4,6 +4,7 @@ import subprocess
 import sys
 from io import BytesIO
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,10 +79,10 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_measures_need_neither_scipy_nor_matplotlib() -> None:
     program = (
         "import sys; sys.modules['scipy'] = sys.modules['matplotlib'] = None\n"
-        "from dramaturg.evaluation.metrics import curves\n"
-        "from dramaturg.evaluation.simulation import measures\n"
+        "from studies.simulation import curves, measures\n"
         "read = [curves.Reading('full', run, '', 1, value) for run, value in (('a', 1.0), ('b', 3.0))]\n"
         "print(curves.curves(read)['full'][0][1:5])"
     )
-    said = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, check=True)
+    command = [sys.executable, "-W", "error", "-c", program]
+    said = subprocess.run(command, capture_output=True, check=True, cwd=Path(__file__).parents[3])
     assert said.stdout.startswith(b"(2.0, None, None, 2)")
