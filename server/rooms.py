@@ -30,7 +30,7 @@ from dramaturg.stores.library_folder import (
     example_card,
     example_files,
     examples,
-    id_of,
+    new_id_of,
     written,
 )
 from dramaturg.stores.names import normal_name
@@ -206,10 +206,7 @@ class Rooms:
         Raises:
             RoleError: there is a role that is called so.
         """
-        try:
-            role = id_of(name, file)
-        except RoleError:
-            role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
+        role = new_id_of(name, file)
         self.require_new(role)
         return role
 

@@ -15,7 +15,16 @@ from uuid import uuid4
 from dramaturg.stores.documents.forms import CARD, CHRONICLE, MEMORIES, PICTURES, RoleCard, card_text, parse_card
 from dramaturg.stores.documents.originals import originals, taken
 from dramaturg.stores.errors import RoleError, StorageError, did_you_mean
-from dramaturg.stores.files import files_in, inside, make_folder, move_folder, put_in_place, remove, written_aside
+from dramaturg.stores.files import (
+    files_in,
+    inside,
+    make_folder,
+    move_folder,
+    put_in_place,
+    remove,
+    sha256,
+    written_aside,
+)
 from dramaturg.stores.followed import Followed
 from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
@@ -47,6 +56,14 @@ def id_of(name: str, file: str) -> str:
         if words := re.findall(r"[a-z0-9]+", text.lower()):
             return check_id("-".join(words)[:64].strip("-"))
     raise RoleError(f"{name!r} gives no id of Latin letters: name one by --role ID.")
+
+
+def new_id_of(name: str, file: str = "") -> str:
+    """The same where nobody can be asked for an id: a digest of the name, where neither has such letters."""
+    try:
+        return id_of(name, file)
+    except RoleError:
+        return f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
 
 
 def _may_be_id(role: object) -> bool:

@@ -10,10 +10,9 @@ from dramaturg.nodes.casting.cost import CastCost, cost_of_cast
 from dramaturg.nodes.dialogues.cast import spelling
 from dramaturg.stores.documents.forms import Language, RoleCard
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.markdown import language_of
 from dramaturg.stores.library import find_role
-from dramaturg.stores.library_folder import Library, examples, id_of
+from dramaturg.stores.library_folder import Library, examples, new_id_of
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import FOLDER, CastDraft
 from dramaturg.stores.texts.form import SourceText
@@ -56,10 +55,7 @@ def role_of(name: str, shelf: Library, texts: Sequence[SourceText]) -> str:
     """
     if before := role_cast_before(name, shelf, texts):
         return before
-    try:
-        role = id_of(name, "")
-    except RoleError:  # no letters that an id may have
-        role = f"role-{sha256(name.encode(errors='surrogatepass'))[:8]}"
+    role = new_id_of(name)
     if shelf.holds(role) or role in examples():
         raise RoleError(
             f"There is a role {role!r} already: name it as the role that is cast for (--role {role}) to add to it, or "

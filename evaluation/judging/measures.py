@@ -8,8 +8,8 @@ from dramaturg.evaluation.comparison.contestants import CEILING, digest
 from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.comparison.talks import lines_in
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion, DatasetTurn
+from dramaturg.evaluation.interviews.cleaning import anonymous
 from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
-from dramaturg.evaluation.judging.nameless import nameless
 from dramaturg.evaluation.judging.printed import marked
 from dramaturg.evaluation.judging.recall import recalled
 from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
@@ -36,6 +36,10 @@ class ToJudge(NamedTuple):
     """Whether the judge is not shown the names of the role and of who asks."""
 
 
+MARKS = ("[the participant]", "[the user]")
+"""Without angle brackets, which prompts take the force from."""
+NO_NAMES = ("language", "scope", "turns")
+"""Of what a judge is shown, that which holds no names."""
 PLACES = ("knowledge", "selection", "specific", "general", "memories", "dialogues", "identity", "episodes")
 """Where the methods' evidence has what prompts show of a role."""
 TEXTS = ("text", "sentence", "description")
@@ -146,6 +150,28 @@ async def case_of(task: ToJudge, judge: Judge, embedder: Embedder) -> Case:
         scope=question.scope,
     )
     return nameless(case, (role.card.name, *role.card.aliases)) if task.anonymous else case
+
+
+def nameless(case: Case, names: Iterable[str]) -> Case:
+    """Put marks in the place of names in all that a judge is shown, as models know famous people by them.
+
+    What counts as a name: see `anonymous` of interviews.
+
+    Args:
+        case: of a reply.
+        names: the role's name and aliases.
+    """
+    hide = partial(anonymous, names=tuple(names), experimenter=case.user_role, marks=MARKS)
+
+    def hidden(value: Any) -> Any:
+        if isinstance(value, str):
+            return hide(value)
+        if isinstance(value, DatasetTurn):
+            return DatasetTurn(speaker=hide(value.speaker), text=hide(value.text))
+        return tuple(map(hidden, value))
+
+    shown = {name: hidden(getattr(case, name)) for name in type(case).model_fields if name not in NO_NAMES}
+    return case.model_copy(update=shown)
 
 
 def whole_talk(task: ToJudge) -> tuple[DatasetTurn, ...]:

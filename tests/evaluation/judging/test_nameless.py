@@ -7,7 +7,7 @@ import pytest
 from dramaturg.evaluation.comparison.plan import read_plan
 from dramaturg.evaluation.datasets.dataset import DatasetTurn
 from dramaturg.evaluation.judging.judges import JUDGES, Case
-from dramaturg.evaluation.judging.nameless import nameless
+from dramaturg.evaluation.judging.measures import nameless
 from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY
 from dramaturg.evaluation.reports.page import written_report
 from dramaturg.stores.library import open_role
