@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import threading
 import zipfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -324,11 +325,16 @@ async def begun(http: httpx.AsyncClient, role: str, *, still: bool = True) -> No
 async def test_two_cast_at_once_of_which_one_is_another_role(tmp_path: Path, stub: Endpoint) -> None:
     async with house(tmp_path) as http:
         mira, hale = (sent(("wa.txt", CHAT), character=name) for name in ("Mira", "Jonas Hale"))
-        stub.latency = 0.2
+        done = threading.Event()  # until then no question of the first one is answered
+        stub.faults["chat"] = lambda handler: done.wait(60) and handler.answer(handler.body)
         first = asyncio.create_task(http.post("/v1/casting", json=mira))
         await begun(http, "mira")
-        second, third = await asyncio.gather(http.post("/v1/casting", json=mira), http.post("/v1/casting", json=hale))
+        second = await http.post("/v1/casting", json=mira)
         assert (second.status_code, second.json()["error"]["code"]) == (409, "role_busy")
+        other = asyncio.create_task(http.post("/v1/casting", json=hale))
+        await begun(http, "jonas-hale")
+        done.set()
+        third = await other
         assert events(third.text)[-1]["role"] == "jonas-hale"
         assert events((await first).text)[-1]["object"] == "done"
         assert Library(tmp_path / "library").roles() == ["ada", "jonas-hale", "mira"]
