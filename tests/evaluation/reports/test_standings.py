@@ -8,7 +8,7 @@ from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.comparison.run import Evaluation
 from dramaturg.evaluation.judging.judges import JUDGES, prompt_version
 from dramaturg.evaluation.judging.lines import SPEAKER
-from dramaturg.evaluation.judging.standing import ANCHORS, Measured
+from dramaturg.evaluation.judging.standing import ANCHORS, InLanguage, Measured
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
 from dramaturg.evaluation.reports.judges import standing_lines
 from dramaturg.evaluation.reports.markdown import markdown
@@ -64,6 +64,18 @@ def test_numbers_of_a_judge_that_is_not_above_chance_are_marked(run: tuple[Evalu
     text = markdown(evaluation.plan, records, tables(evaluation.plan, records))
     line = "**Nothing is concluded from accuracy by judge** (†): on the anchors it is not above chance"
     assert text.count(line) == 2  # at the top, and at the table
+
+
+@pytest.mark.parametrize(("low", "n", "why"), [(0.4, 12, True), (0.4, 3, True), (0.45, 3, False), (0.6, 12, False)])
+def test_a_judge_that_takes_the_longer_reply_for_the_right_one_concludes_nothing(
+    run: tuple[Evaluation, Records], low: float, n: int, why: bool
+) -> None:
+    good = standing(0.7)
+    crossed = Measured(low + 0.1 + (0.15 if low == 0.45 else 0), low, 1.0, 0.5, n, n)
+    known = {"en": InLanguage(good.told, crossed=crossed)}
+    said(run, good.model_copy(update={"by_language": known, "crossed": crossed}))
+    found = withheld(run).get(("accuracy", "judge"), "")
+    assert ("does not score a right reply above a wrong one of another length in English" in found) is why
 
 
 def test_a_judge_near_chance_at_who_is_speaking_is_named(run: tuple[Evaluation, Records]) -> None:
