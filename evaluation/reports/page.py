@@ -41,8 +41,9 @@ from dramaturg.evaluation.reports.markdown import (
 from dramaturg.evaluation.reports.summary import (
     Column,
     MethodSummary,
+    caveats,
     columns,
-    conclusion,
+    findings,
     heads,
     method_summaries,
     summary_cells,
@@ -86,9 +87,10 @@ def page(plan: Plan, records: Records, found: Tables) -> str:
     spent = costs(plan, records)
     top = [
         "<h1>Evaluation</h1>",
-        *([as_html(conclusion(plan, found))] if plan.metrics else []),
-        *map(as_html, withheld_lines(found)),
+        *([as_html(findings(plan, found))] if plan.metrics else []),
         *summary_section(plan, found, spent),
+        *([as_html(" ".join(told))] if plan.metrics and (told := [*caveats(plan, found)]) else []),
+        *map(as_html, withheld_lines(found)),
     ]
     sections = {
         "What was done": map(as_html, about(plan, records, found)),

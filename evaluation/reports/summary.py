@@ -149,7 +149,12 @@ def cell(row: Row | None, marked: bool) -> str:
 
 
 def conclusion(plan: Plan, found: Tables) -> str:
-    """What can be concluded: by the primary comparison, by the others, and what could not have been found."""
+    """What can be concluded: by the primary comparison, by the others, and what has to be known of it."""
+    return " ".join([findings(plan, found), *caveats(plan, found)])
+
+
+def findings(plan: Plan, found: Tables) -> str:
+    """What can be concluded, by the primary comparison and by the others."""
     planned = [one for one in found.planned if not one.withheld]
     if found.withheld and not planned:
         return "Nothing is concluded: no judge's numbers can bear it, for the reasons below."
@@ -160,32 +165,34 @@ def conclusion(plan: Plan, found: Tables) -> str:
     others = [one for one in planned if not one.primary]
     said = [primary_in_words(plan, found, [one for one in planned if one.primary])]
     said += [others_in_words(others)] if others else []
-    return f"{'. '.join([*said, *caveats(plan, found, planned)])}."
+    return f"{'. '.join(said)}."
 
 
-def caveats(plan: Plan, found: Tables, planned: Sequence[Difference]) -> Iterator[str]:
-    """What has to be known of the conclusion."""
-    roles = len(plan.roles)
+def caveats(plan: Plan, found: Tables) -> Iterator[str]:
+    """What has to be known of what is concluded, in sentences; nothing where nothing is."""
+    planned, roles = [one for one in found.planned if not one.withheld], len(plan.roles)
+    if all(one.p is None for one in planned):
+        return
     if roles == 1:
-        yield f"This is about more {found.units} of this kind to this role: nothing is concluded beyond it"
+        yield f"This is about more {found.units} of this kind to this role: nothing is concluded beyond it."
     if 1 < roles < FEWEST_FLIPPED:
         yield (
             f"With fewer than {FEWEST_FLIPPED} roles this rests on Student's t, which takes the differences of roles "
-            f"for normal: sign flips, which do not, reach no p below {least_p(roles):.3g} here"
+            f"for normal: sign flips, which do not, reach no p below {least_p(roles):.3g} here."
         )
     if any(not one.found for one in planned):
-        yield "Where no difference is shown, that is no proof that there is none"
+        yield "Where no difference is shown, that is no proof that there is none."
     if short := [one for one in planned if one.found and not at_equal_length(one)]:
         which = ", ".join(dict.fromkeys(f"{one.first} by {one.metric}" for one in short[:NAMED]))
-        yield f"At equal length of replies it is not shown that a difference is left: {which}"
+        yield f"At equal length of replies it is not shown that a difference is left: {which}."
     unchecked = {
         one.judge for one in planned for of in found.credit(one.metric, one.judge).checks if of.kind == UNCHECKED
     }
     if unchecked:
-        yield f"Nothing shows whether {' or '.join(sorted(unchecked))} can tell right from wrong"
+        yield f"Nothing shows whether {' or '.join(sorted(unchecked))} can tell right from wrong."
     if found.withheld:
         of_these = ", ".join(f"{one.metric} by {one.judge}" for one in found.withheld)
-        yield f"Nothing is concluded from {of_these} ({WITHHELD})"
+        yield f"Nothing is concluded from {of_these} ({WITHHELD})."
 
 
 def at_equal_length(one: Difference) -> bool:
@@ -218,6 +225,9 @@ def primary_in_words(plan: Plan, found: Tables, first: Sequence[Difference]) -> 
         whose = f"judged by {by[0]}, as {judge} fails its checks, "
     what = f"Primary comparison with {plan.compared_with} by {metric} ({whose}over {over})"
     if differ := [one for one in first if one.found]:
+        if len({one.first for one in differ}) > NAMED:
+            sizes = ", ".join(f"{one.first} ({signed(one.interval.mean)})" for one in differ[:NAMED])
+            return f"{what}: {len(differ)} differences are shown, such as {sizes}; * in the table marks them"
         sizes = "; ".join(size_in_words(one) for one in differ[:NAMED])
         return f"{what}: {found_in_words(differ)} ({sizes})"
     if any(one.corrected and one.corrected.significant for one in first):
@@ -260,8 +270,16 @@ def found_in_words(differ: Sequence[Difference], *, named: bool = False) -> str:
             f"{name} is {' and '.join(way_in_words(how, of) for how, of in ways.items())}" for name, ways in by.items()
         )
     most = sorted(by, key=lambda name: -sum(map(len, by[name].values())))
-    told = (f"{name} {' and '.join(f'{how} {len(of)} times' for how, of in by[name].items())}" for name in most[:NAMED])
-    return f"{', '.join(told)}, and {len(most) - NAMED} other methods, as * in the table shows"
+    told = (
+        f"{name} {' and '.join(f'{how} {counted(len(of))}' for how, of in by[name].items())}" for name in most[:NAMED]
+    )
+    left = len(most) - NAMED
+    return f"{', '.join(told)}, and {left} other method{'s' * (left > 1)}, as * in the table shows"
+
+
+def counted(times: int) -> str:
+    """How often."""
+    return "once" if times == 1 else f"{times} times"
 
 
 def way_in_words(how: str, metrics: Sequence[str]) -> str:

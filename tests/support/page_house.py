@@ -126,6 +126,7 @@ class House:
 
     async def cast(self) -> None:
         """Begin to cast a character, from the gallery."""
+        await self.page.wait_for_selector("#new-character:visible, #cast-here:visible")
         if await self.page.locator("#new-character").is_visible():
             await self.page.click("#new-character")
         await self.page.click("#cast-here")
