@@ -156,6 +156,14 @@ class SummarySettings(WindowSettings):
     )
 
 
+    scenes: Closed[str] = Field(
+        default="",
+        max_length=200,
+        description="Under which name or key scenes are kept of which the role has been a part: what it has heard there "
+        "comes back, too. Empty: none do.",
+    )
+
+
 class RecalledTalk(TypedDict):
     """What was said at once, before the window, and comes back."""
 

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from babel.dates import format_timedelta
+from langchain_core.messages import AnyMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
@@ -38,7 +39,18 @@ from dramaturg.nodes.turn import (
     stranger_name,
     talk_records,
 )
-from dramaturg.stores.conversations.talk import Line, Note, Talk, TalkRecord, TalkRecords, TalksOf, read_all
+from dramaturg.stores.conversations.talk import (
+    HEADS,
+    Line,
+    Note,
+    Talk,
+    TalkHead,
+    TalkRecord,
+    TalkRecords,
+    TalksOf,
+    digest_of,
+    read_all,
+)
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 
@@ -148,6 +160,55 @@ async def keep_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     return {"talk_head": head, "recalled_talk": [], **written}
 
 
+async def keep_heard(
+    runtime: Runtime[Any], own: SummarySettings, head: str, messages: Sequence[AnyMessage]
+) -> dict[str, Any]:
+    """Keep what a role has heard in a scene, also where it does not answer.
+
+    Args:
+        runtime: of the node around.
+        own: the settings of the role.
+        head: the id of the last record of what it has heard so far; empty: there is none.
+        messages: its window.
+
+    Returns:
+        What it remembers now: its `talk_head`; nothing, where nothing is kept.
+
+    Raises:
+        StorageError: the store cannot be written.
+    """
+    if (kept := talk_records(runtime, own)) is None:
+        return {}
+    head = await kept.extended(head, messages)
+    for key in told_under(own):
+        await TalksOf(kept.store, kept.role, key).note(kept.thread, head)
+    return {"talk_head": head} if head else {}
+
+
+async def keep_said(
+    runtime: Runtime[Any], own: SummarySettings, head: str, witnesses: Sequence[str], when: str
+) -> None:
+    """Keep who has heard the line that a role has said last in a scene, by the record that holds it.
+
+    Raises:
+        StorageError: the store cannot be written.
+    """
+    if head and (kept := talk_records(runtime, own)) is not None:
+        await kept.save_witnesses(head, witnesses, when)
+        for key in told_under(own):
+            await TalksOf(kept.store, kept.role, key).note(kept.thread, head)
+
+
+def told_under(own: SummarySettings) -> list[str]:
+    """Under which names or keys other talks of the role are kept that may come back in this one."""
+    return list(dict.fromkeys(filter(None, [known_as(own), scenes_of(own)])))
+
+
+def scenes_of(own: SummarySettings) -> str:
+    """Under what the scenes of a role are kept, which is no name of a user."""
+    return f"\0scenes of {own.scenes}" if own.scenes else ""
+
+
 async def note_facts(kept: TalkRecords, head: str, runtime: Runtime[Any]) -> dict[str, Any]:
     """Note what was said last, where it is not noted yet, and give evidence and usage of that."""
     run = await open_run(runtime, SummarySettings)
@@ -185,17 +246,28 @@ async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: Summ
         index = await index_of(kept, head, talk)
         if until := before_window(index.records, {str(message.id) for message in state["messages"]}):
             parts.append(Told(index, until, {"": kept}))
-    if user := known_as(own):
-        of_user = TalksOf(kept.store, kept.role, user)
-        await of_user.begin(kept.thread, head)
-        talks = await of_user.others(kept.thread, OTHER_TALKS)
-        place = (*of_user.namespace, kept.namespace[1])
+    if keys := told_under(own):
+        talks = await others_of(kept, head, own)
+        place = (HEADS, digest_of(kept.role, "\n".join(keys)), kept.namespace[1])
         other = await index_of_all(
             kept.store, place, [(TalkRecords(kept.store, kept.role, one.thread), one.head) for one in talks]
         )
         if other.until:
             parts.append(other)
     return parts
+
+
+async def others_of(kept: TalkRecords, head: str, own: SummarySettings) -> list[TalkHead]:
+    """The other talks of the user, and the role's other scenes, in the order in which they were last spoken on.
+
+    What came of them is taken out of this talk where it is forgotten there: so it stands among them before.
+    """
+    found = dict[str, TalkHead]()
+    for key in told_under(own):
+        of_user = TalksOf(kept.store, kept.role, key)
+        await of_user.begin(kept.thread, head if key == known_as(own) else "")  # a talk is no scene
+        found |= {one.thread: one for one in await of_user.others(kept.thread, OTHER_TALKS)}
+    return sorted(found.values(), key=lambda one: (one.at, one.thread))[-OTHER_TALKS:]
 
 
 async def embed(told: Told, model: Embedder) -> None:
