@@ -125,10 +125,11 @@ def spoken_with(library: Library) -> list[str]:
     roles = library.roles()
     if isinstance(library, SharedLibrary):
         return roles
-    return [role for role in roles if _file_of(role, library.root).exists()]
+    return [role for role in roles if file_of(role, library.root).exists()]
 
 
-def _file_of(role: str, library: Path) -> Path:
+def file_of(role: str, library: Path) -> Path:
+    """The file of the conversations with a role; beside it lies what they have made it remember."""
     return library / ".conversations" / f"{role}.sqlite"
 
 
@@ -140,7 +141,7 @@ async def kept_with(role: Role) -> AsyncIterator[Kept]:
         async with kept_in(library.address) as (saver, store):
             yield Kept(saver, store, None, f"{role.id}/")
         return
-    file = _file_of(role.id, role.root.parent)
+    file = file_of(role.id, role.root.parent)
     make_folder(file.parent, within=role.root.parent)
     close_to_others(file.parent)
     async with ConversationSaver.open(file) as own:

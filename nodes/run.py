@@ -147,6 +147,11 @@ class RoleContext(RunContext):
         "can be set alone.",
     )
 
+    @property
+    def playing(self) -> tuple[str, ...]:
+        """The ids of the roles that answer: of a scene there are several."""
+        return (self.role,)
+
     turn_deadline: Open[float] = Field(
         default=300,
         gt=0,

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
-from uuid import uuid4
+from uuid import NAMESPACE_OID, uuid4, uuid5
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, messages_from_dict, messages_to_dict
 from langgraph.graph import END, START
 from langgraph.runtime import Runtime
 
+from dramaturg.models.clock import TurnClock
 from dramaturg.nodes.part import part_context, turn_of
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.scene.next_speaker import TurnTakingSettings, choose_speaker, speaker_outcome
@@ -16,6 +17,7 @@ from dramaturg.nodes.scene.presence import (
     USER,
     Player,
     SceneState,
+    Stage,
     Told,
     audible,
     cue_in,
@@ -24,7 +26,9 @@ from dramaturg.nodes.scene.presence import (
     members_of,
     others_there,
     read_cue,
+    said_by,
     said_to,
+    time_of,
     told_of,
     undelivered,
     user_name,
@@ -56,17 +60,40 @@ async def hear(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     new = list(undelivered(state))
     names = {one.role: one.name for one in await members_of(run)}
     parts, before = dict[str, dict[str, Any]](), state.get("parts") or {}
+    if new and not state.get("delivered"):
+        new[:0] = beginning(run.settings, state["stage"], str(new[0].id))
     for player in run.settings.cast:
         told = [said_to(run, one, player.role, names) for one in new if is_given(one, player.role)]
         if not told:
             continue
         memory, own = before.get(player.role, {}), context_of(player, run.settings)
-        window = [*messages_from_dict(memory.get("messages", [])), *told]
+        window: list[AnyMessage] = [*window_of(memory), *told]
         head = await keep_heard(runtime, own, memory.get("talk_head", ""), window)
         window = window[len(leaving(window, run.settings.window)) :]
         parts[player.role] = {**memory, **head, "messages": messages_to_dict(window)}
     last = {"delivered": str(new[-1].id)} if new else {}
     return {"parts": parts, **last}
+
+
+def beginning(own: SceneContext, stage: Stage, first: str) -> list[HumanMessage]:
+    """What is narrated as a scene begins, before its first line: to all who are there, and to each alone."""
+    told = [(own.opening, witnesses(stage, "", ()))] + [(one.told, [one.role]) for one in own.cast]
+    return [
+        HumanMessage(
+            text,
+            id=str(uuid5(NAMESPACE_OID, f"{first} {number}")),  # the same where the node runs again
+            additional_kwargs={
+                SCENE: Told(kind="narration", by="", to=[], witnesses=heard, text=text, when=time_of(own))
+            },
+        )
+        for number, (text, heard) in enumerate(told)
+        if text
+    ]
+
+
+def window_of(memory: Mapping[str, Any]) -> list[AnyMessage]:
+    """The window of a role, as it is kept in its memory."""
+    return messages_from_dict(memory.get("messages", []))  # type: ignore[return-value]
 
 
 def is_given(message: AnyMessage, role: str) -> bool:
@@ -91,7 +118,8 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     names = {one.role: one.name for one in members}
     player = next(one for one in run.settings.cast if one.role == role)
     memory = (state.get("parts") or {}).get(role) or {}
-    window = messages_from_dict(memory.get("messages", []))
+    runtime.stream_writer({"event": "speaks", "role": role, "name": names[role]})
+    window = window_of(memory)
     asked, told = told_of(window[-1]) if window and window[-1].type == "human" else None, list[HumanMessage]()
     if asked is None:
         (cue,) = run.prompt("your_turn").messages(role=names[role])
@@ -152,6 +180,8 @@ def context_of(player: Player, own: SceneContext, asked: Told | None = None, sce
     if asked and "user_role" in kind.model_fields:
         now["user_role"] = own.user_role if asked["by"] == USER else asked["by"]
     context: RoleContext = part_context(kind, {**shared, **player.settings, **now}, own, player.role)
+    if context._opened:
+        context._opened.clock = TurnClock(context.turn_deadline)  # each line has the time of a turn
     return context
 
 
@@ -183,7 +213,7 @@ def played(run: Run[SceneContext], state: SceneState, role: str, names: Mapping[
         ("scene_last", bool(last)),
     ]
     values = {"others": ", ".join(others), "other": others[0] if others else "", "last": last}
-    told = [run.prompt(name).messages(**values)[0].text for name, wanted in pieces if wanted]
+    told = [run.prompt(name).messages(data=None, **values)[0].text for name, wanted in pieces if wanted]
     return "\n".join(filter(None, [own.place.strip(), asked["when"] if asked else "", *told]))
 
 
@@ -208,7 +238,7 @@ def answered(asked: Told | None, role: str, there: list[str]) -> tuple[str, ...]
 
 def unheard(messages: list[AnyMessage], role: str, names: Mapping[str, str]) -> dict[str, Any]:
     """The evidence of what was kept from a role since its own last line, and why."""
-    last = max((at for at, one in enumerate(messages, 1) if (told_of(one) or {}).get("by") == role), default=0)
+    last = max((at for at, one in enumerate(messages, 1) if said_by(one) == role), default=0)
     kept = list[dict[str, str]]()
     for one in messages[last:]:
         told = told_of(one)

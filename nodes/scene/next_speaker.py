@@ -1,13 +1,15 @@
-"""Who speaks next in a scene: whom a line names, each in turn, who would most like to, whom a director or the user calls."""
+"""Who speaks next in a scene: whom a line names, each in turn, who would most like to, whom somebody calls."""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from langchain_core.messages import AnyMessage
 from langgraph.runtime import Runtime
 from pydantic import Field
 
+from dramaturg.models.clock import TurnClock
 from dramaturg.models.errors import ModelError
 from dramaturg.models.questions import choose
 from dramaturg.nodes.open_settings import Closed, Open
@@ -19,6 +21,7 @@ from dramaturg.nodes.scene.presence import (
     SceneState,
     heard_by,
     members_of,
+    said_by,
     said_to,
     told_of,
     user_name,
@@ -87,17 +90,14 @@ async def choose_speaker(state: SceneState, runtime: Runtime[Any]) -> dict[str, 
 
 
 def has_heard(state: Mapping[str, Any], role: str) -> bool:
-    """Whether a role has heard something since its own last line."""
-    said = next(
-        (at for at, one in enumerate(reversed(state["messages"])) if (told_of(one) or {}).get("by") == role), None
-    )
-    since = state["messages"][len(state["messages"]) - said :] if said is not None else state["messages"]
-    return any(heard_by(one, role) for one in since)
+    """Whether a role has heard something since its own last line, by its window."""
+    window = ((state.get("parts") or {}).get(role) or {}).get("messages") or []
+    return bool(window) and window[-1]["type"] == "human"
 
 
 def longest_silent(messages: Sequence[AnyMessage], roles: Sequence[str]) -> str:
     """Who of some roles has said nothing for longest; those that never spoke come first, in the order of the cast."""
-    last = {str((told_of(one) or {}).get("by")): at for at, one in enumerate(messages)}
+    last = {said_by(one): at for at, one in enumerate(messages)}
     return min(roles, key=lambda role: last.get(role, -1))
 
 
@@ -127,7 +127,7 @@ async def judged(run: Run[TurnTakingSettings], state: SceneState, able: Sequence
     lines = [said_to(run, one, "", names) for one in heard if told_of(one)["kind"] != "cue"]  # type: ignore[index]
     shown = "\n".join(f"{one.name}: {clipped(' '.join(one.text.split()), LONGEST)}" for one in lines[-SHOWN:])
     (nobody,) = run.prompt("nobody").messages(user=user_name(run))
-    chat = run.chat
+    chat = replace(run.chat, clock=TurnClock(own.turn_deadline))
     if director and own.director_model != "auto":
         chat = await chat_in(own.model_copy(update={"chat_model": own.director_model}), run.language)
     messages = run.prompt("direct_scene" if director else "most_willing").messages(
@@ -137,10 +137,13 @@ async def judged(run: Run[TurnTakingSettings], state: SceneState, able: Sequence
     try:
         chosen = await choose(chat, messages, [*options, nobody.text])
     except ModelError as error:
-        return {"speaker": silent, "evidence": {"next_error": str(error)}, "usage": {"choose_speaker": run.usage}}
+        return {
+            "speaker": silent,
+            "evidence": {"next_error": str(error)},
+            "usage": {"choose_speaker": chat.account.usage()},
+        }
     speaker = able[options.index(chosen)] if chosen in options else ""
-    usage = chat.account.usage()
-    return {"speaker": speaker, "usage": {"choose_speaker": usage}}
+    return {"speaker": speaker, "usage": {"choose_speaker": chat.account.usage()}}
 
 
 def speaker_outcome(state: SceneState) -> Literal["speaks", "silence"]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.open_settings import Closed, Open
@@ -21,6 +21,7 @@ from dramaturg.nodes.run import RoleContext, Run, library_of, needs, open_run
 from dramaturg.nodes.turn import SummarySettings, TurnOutput, WindowLength, question_in, shown_name, stranger_name
 from dramaturg.stores.conversations.talk import SCENE, told_in
 from dramaturg.stores.errors import near_or_all
+from dramaturg.stores.library import open_role
 
 __all__ = ["Player", "SceneSettings", "SceneState", "heard_by", "read_cue"]
 
@@ -46,6 +47,7 @@ class Player(BaseModel):
     )
     hidden: Open[bool] = Field(default=False, description="Whether nobody else knows that it is there as it begins.")
     absent: Open[bool] = Field(default=False, description="Whether it is not there as it begins.")
+    told: Open[str] = Field(default="", max_length=5000, description="What it alone is told as it begins.")
 
 
 class SceneSettings(SummarySettings):
@@ -62,6 +64,9 @@ class SceneSettings(SummarySettings):
     )
     place: Open[str] = Field(
         default="", max_length=2000, description="Where it plays, and what is to be seen there; all who are there know."
+    )
+    opening: Open[str] = Field(
+        default="", max_length=5000, description="What is narrated as it begins, to all who are there then."
     )
     user_role: Open[str] = Field(
         default="",
@@ -166,10 +171,10 @@ COLON = re.compile(r"\s*[:：]\s*")
 
 async def members_of(run: Run[SceneSettings]) -> list[Member]:
     """The cast by their names; a role that is not there is a RoleError."""
-    library = library_of(run.settings)
 
     def read() -> list[Member]:
-        cards = {role: library.open(role).card for role in run.settings.playing}
+        library = library_of(run.settings)
+        cards = {role: open_role(role, library).card for role in run.settings.playing}
         return [Member(role, card.name, (card.name, role, *card.aliases)) for role, card in cards.items()]
 
     return await asyncio.to_thread(read)
@@ -237,6 +242,12 @@ def told_of(message: AnyMessage) -> Told | None:
     return told if told is not None and Told.__required_keys__ <= told.keys() else None
 
 
+def said_by(message: AnyMessage) -> str:
+    """The id of the role that says a line, or `USER`; empty: it is narrated, or nobody knows."""
+    told = told_of(message)
+    return told["by"] if told else ""
+
+
 def heard_by(message: AnyMessage, role: str) -> bool:
     """Whether a role has heard a line of a scene: it was there, or it was whispered to it.
 
@@ -269,8 +280,7 @@ def first_stage(own: SceneSettings) -> Stage:
 
 def stage_in(state: Mapping[str, Any], own: SceneSettings) -> Stage:
     """Who is there now; who is no more in the cast is not."""
-    if not (stage := state.get("stage")):
-        return first_stage(own)
+    stage: Stage = state.get("stage") or first_stage(own)
     present = [role for role in own.playing if role in stage["present"]]
     return {**stage, "present": present, "hidden": [role for role in stage["hidden"] if role in present]}
 
@@ -408,8 +418,7 @@ def said_to(run: Run[Any], message: AnyMessage, role: str, names: Mapping[str, s
         others = [names.get(one, one) for one in told["to"] if one != role]
         (only,) = run.prompt("whispered_to_several" if others else "whispered").messages(others=", ".join(others))
         text = f"{only.text} {text}"
-    kept: dict[str, JsonValue] = {SCENE: dict(told)}  # type: ignore[dict-item]
-    return HumanMessage(text, id=message.id, name=shown_name(name), additional_kwargs=kept)
+    return HumanMessage(text, id=message.id, name=shown_name(name), additional_kwargs={SCENE: dict(told)})
 
 
 def undelivered(state: Mapping[str, Any]) -> Iterator[AnyMessage]:

@@ -24,7 +24,7 @@ from langgraph.store.base import BaseStore
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.nodes.reply import BYTES
-from dramaturg.nodes.run import Run, needs, open_run, settings
+from dramaturg.nodes.run import RoleContext, Run, needs, open_run, settings
 from dramaturg.nodes.self_contained import in_full, refers_back
 from dramaturg.nodes.talk.facts import known_facts, noted, replaced_in
 from dramaturg.nodes.talk.index import Found, TalkIndex, words_of
@@ -161,7 +161,7 @@ async def keep_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
 
 
 async def keep_heard(
-    runtime: Runtime[Any], own: SummarySettings, head: str, messages: Sequence[AnyMessage]
+    runtime: Runtime[Any], own: RoleContext, head: str, messages: Sequence[AnyMessage]
 ) -> dict[str, Any]:
     """Keep what a role has heard in a scene, also where it does not answer.
 
@@ -177,7 +177,7 @@ async def keep_heard(
     Raises:
         StorageError: the store cannot be written.
     """
-    if (kept := talk_records(runtime, own)) is None:
+    if not isinstance(own, SummarySettings) or (kept := talk_records(runtime, own)) is None:
         return {}
     head = await kept.extended(head, messages)
     for key in told_under(own):
@@ -185,15 +185,13 @@ async def keep_heard(
     return {"talk_head": head} if head else {}
 
 
-async def keep_said(
-    runtime: Runtime[Any], own: SummarySettings, head: str, witnesses: Sequence[str], when: str
-) -> None:
+async def keep_said(runtime: Runtime[Any], own: RoleContext, head: str, witnesses: Sequence[str], when: str) -> None:
     """Keep who has heard the line that a role has said last in a scene, by the record that holds it.
 
     Raises:
         StorageError: the store cannot be written.
     """
-    if head and (kept := talk_records(runtime, own)) is not None:
+    if head and isinstance(own, SummarySettings) and (kept := talk_records(runtime, own)) is not None:
         await kept.save_witnesses(head, witnesses, when)
         for key in told_under(own):
             await TalksOf(kept.store, kept.role, key).note(kept.thread, head)

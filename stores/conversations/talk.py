@@ -230,7 +230,7 @@ class TalkRecords:
         said = list(exchanges_in(messages))
         if not said:
             return head
-        told = {str(one.id): known for one in messages if (known := told_in(one))}
+        scenes = {str(one.id): told for one in messages if (told := told_in(one))}
         known = self._since((await self.read(head)).back(head), said[0][0].id)
         if known:
             # The window may begin in the middle of what was said at once.
@@ -250,7 +250,7 @@ class TalkRecords:
             digest = sha256(canonical([head, [line.model_dump() for line in lines]]))[:DIGITS]
             if digest not in records:
                 when = (at or {}).get(lines[0].id) or datetime.now(UTC)
-                scene = told.get(lines[0].id, {})
+                scene = scenes.get(lines[0].id, {})
                 new[digest] = TalkRecord(
                     id=digest,
                     parent=head,
@@ -299,12 +299,8 @@ class TalkRecords:
 
     async def save_witnesses(self, head: str, witnesses: Sequence[str], when: str) -> None:
         """Keep who has heard the line of a scene that is in a record, and when that was."""
-        new = {"witnesses": tuple(witnesses), "when": when}
-        await self.save(
-            one.model_copy(update=new)
-            for one in await self.get([head])
-            if (one.witnesses, one.when) != (*new.values(),)
-        )
+        there = await self.get([head])
+        await self.save(one.model_copy(update={"witnesses": tuple(witnesses), "when": when}) for one in there)
 
     async def save_facts(self, record: TalkRecord, facts: tuple[Fact, ...]) -> None:
         """Keep what was noted of a record, where that is as it was when a model was asked; see `save_meanings`."""
