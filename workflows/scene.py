@@ -166,7 +166,9 @@ async def close(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
         told: Told = {"kind": "silence", "by": "", "to": [], "witnesses": [], "text": "", "when": ""}
         said = [AIMessage(only.text, id=str(uuid4()), additional_kwargs={SCENE: dict(told)})]
         silent = {"evidence": {"silence": True}}
-    gone = leaving([*state["messages"], *said], max(2, run.settings.window))
+    messages = state["messages"]
+    begun = max(at for at, one in enumerate(messages) if one.type == "human")  # this turn stays whole
+    gone = leaving([*messages, *said], run.settings.window)[:begun]
     return {"messages": [*removals(gone), *said], **silent}
 
 
