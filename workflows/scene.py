@@ -235,7 +235,7 @@ def answered(asked: Told | None, role: str, there: list[str]) -> tuple[str, ...]
     if asked is None or asked["kind"] != "whisper":
         return ()
     others = [one for one in (asked["by"], *asked["to"]) if one != role]
-    return tuple(one for one in others if one in there or one in (USER, "")) or (asked["by"],)
+    return tuple(one for one in others if one in there or one == USER) or (USER,)
 
 
 def unheard(messages: list[AnyMessage], role: str, names: Mapping[str, str]) -> dict[str, Any]:

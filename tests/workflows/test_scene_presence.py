@@ -4,7 +4,7 @@ import asyncio
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from itertools import count
@@ -45,15 +45,18 @@ ACTS = st.lists(
 
 
 class Known(NamedTuple):
-    """Who is there on a branch, and what each has heard."""
+    """Who is there on a branch, what each has heard, and with whom a whisper was the last of it."""
 
     present: frozenset[str]
     hidden: frozenset[str]
     heard: Mapping[str, frozenset[str]]
+    whispered: Mapping[str, frozenset[str]]
 
-    def told(self, canaries: set[str], roles: Sequence[str] | frozenset[str]) -> "Known":
+    def told(self, canaries: set[str], roles: Iterable[str], among: Iterable[str] = (), by: str = "") -> "Known":
+        """What holds after a line that some roles hear, who says it among them; `among`: those it is whispered among."""
         heard = {role: one | canaries if role in roles else one for role, one in self.heard.items()}
-        return self._replace(heard=heard)
+        private = {role: frozenset(among) for role in roles} | ({by: frozenset()} if by else {})
+        return self._replace(heard=heard, whispered={**self.whispered, **private})
 
 
 class Scene:
@@ -69,7 +72,7 @@ class Scene:
         given = {"library": str(library), "chat_model": self.model(""), "embedding_model": WordEmbeddings()}
         context = scene.SceneContext(cast=cast, user_role="Visitor", **given, **settings)
         self.talk = Conversation(scene.build(), InMemorySaver(), context, "scene:test", store=InMemoryStore())
-        self.now = Known(frozenset(ROLES), frozenset(), dict.fromkeys(ROLES, frozenset()))
+        self.now = Known(frozenset(ROLES), frozenset(), *[dict.fromkeys(ROLES, frozenset[str]())] * 2)
         self.turns = list[tuple[str, Known, Known, str]]()
         """By turn: its id, what was known before and after, and what was written."""
 
@@ -149,18 +152,27 @@ class Scene:
         """What holds after a turn: written down apart from how the package decides it."""
         now, (command, _, rest) = self.now, text.partition(" ")
         named = [role for role in ROLES if NAMES[role] in rest.partition(":")[0]]
-        told, private = {*CANARY.findall(text)}, command == "/whisper"
+        moving, told = {*named}, {*CANARY.findall(text)}
         match command:
+            case "/whisper":
+                now = now.told(told, named, [*named, "user"])
             case "/leave":
-                now = now._replace(present=now.present - {*named}, hidden=now.hidden - {*named})
+                seen = moving if moving <= now.hidden else now.present | moving
+                now = now._replace(present=now.present - moving, hidden=now.hidden - moving).told(told, seen)
             case "/enter":
-                now = now._replace(present=now.present | {*named}, hidden=now.hidden - {*named})
+                now = now._replace(present=now.present | moving, hidden=now.hidden - moving)
+                now = now.told(told, now.present)
             case "/hide":
-                now = now._replace(present=now.present | {*named}, hidden=now.hidden | {*named})
-        now = now.told(told, named if private else now.present)
+                now = now._replace(present=now.present | moving, hidden=now.hidden | moving).told(told, moving)
+            case "/next" | "/go":
+                pass
+            case _:
+                now = now.told(told, now.present)
         for role, line in spoken:
             if role in ROLES:
-                now = now.told({*CANARY.findall(line)}, [*named, role] if private else now.present | {role})
+                among = now.whispered[role]
+                hears = (now.present & among if among else now.present) | {role}
+                now = now.told({*CANARY.findall(line)}, hears, [*(hears & among), role, "user"] if among else (), role)
         return now
 
 
