@@ -142,7 +142,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     text = said.text
     if to:
         whom = ", ".join(names.get(one) or user_name(run) for one in to)
-        (only,) = run.prompt("whispers_to").messages(whom=whom)
+        (only,) = run.prompt("whispers_to").messages(others=whom)
         text = f"{only.text} {text}"
     await keep_said(runtime, own, turn.memory.get("talk_head", ""), line["witnesses"], line["when"])
     number = state["spoken"].count(role) + 1
@@ -157,6 +157,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     }
 
 
+@needs(spoken="read_cue")
 async def close(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     """End the turn: what the window of the script has no room for leaves it; where nobody spoke, that is said."""
     run = await open_run(runtime, SceneContext)
@@ -214,7 +215,7 @@ def played(run: Run[SceneContext], state: SceneState, role: str, names: Mapping[
         ("scene_hidden", role in stage["hidden"]),
         ("scene_last", bool(last)),
     ]
-    values = {"others": ", ".join(others), "other": others[0] if others else "", "last": last}
+    values = {"others": ", ".join(others), "example": others[0] if others else "", "user": last}
     told = [run.prompt(name).messages(data=None, **values)[0].text for name, wanted in pieces if wanted]
     return "\n".join(filter(None, [own.place.strip(), asked["when"] if asked else "", *told]))
 

@@ -53,7 +53,7 @@ class TurnTakingSettings(SceneSettings):
     )
 
 
-@needs(stage="read_cue")
+@needs(stage="read_cue", asked="read_cue", spoken="read_cue")
 async def choose_speaker(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Choose who speaks next, or nobody: then it is the user's turn.
 
@@ -131,7 +131,7 @@ async def judged(run: Run[TurnTakingSettings], state: SceneState, able: Sequence
     if director and own.director_model != "auto":
         chat = await chat_in(own.model_copy(update={"chat_model": own.director_model}), run.language)
     messages = run.prompt("direct_scene" if director else "most_willing").messages(
-        names=", ".join(names[role] for role in able), data={"place": own.place, "lines": shown}
+        others=", ".join(names[role] for role in able), data={"scene": own.place, "conversation": shown}
     )
     options = [names[role] for role in able]
     try:

@@ -12,13 +12,15 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
+from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.part import PartState
 from dramaturg.nodes.run import RoleContext, Run, library_of, needs, open_run
-from dramaturg.nodes.turn import SummarySettings, TurnOutput, WindowLength, question_in, shown_name, stranger_name
+from dramaturg.nodes.turn import SummarySettings, TurnState, question_in, shown_name, stranger_name
 from dramaturg.stores.conversations.talk import SCENE, told_in
 from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.library import open_role
@@ -35,14 +37,14 @@ class Player(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    role: Open[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]]
+    role: Open[str] = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role.")
     method: Open[str] = Field(
         default="profile", pattern=r"^[a-z][a-z-]*$", description="The method by which the role plays."
     )
     flow: Closed[str] = Field(
         default="", max_length=1000, description="A flow of one's own in the method's place: package.module:graph."
     )
-    settings: Closed[dict[str, Any]] = Field(
+    settings: Closed[SkipJsonSchema[dict[str, Any]]] = Field(
         default={}, description="Settings of its method for this role alone, its model among them."
     )
     hidden: Open[bool] = Field(default=False, description="Whether nobody else knows that it is there as it begins.")
@@ -50,10 +52,18 @@ class Player(BaseModel):
     told: Open[str] = Field(default="", max_length=5000, description="What it alone is told as it begins.")
 
 
+class InPlace:
+    """Has the form of a field show what an object is where it is asked for."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The schema itself instead of a reference to it."""
+        return handler.resolve_ref_schema(handler(core))
+
+
 class SceneSettings(SummarySettings):
     """Who plays, where, and how it goes on."""
 
-    cast: Open[Annotated[tuple[Player, ...], Field(min_length=1, max_length=8)]] = Field(
+    cast: Open[Annotated[tuple[Annotated[Player, InPlace()], ...], Field(min_length=1, max_length=8)]] = Field(
         default=(
             Player(role="silver"),
             Player(role="hands"),
@@ -132,13 +142,12 @@ class Asked(TypedDict):
     next: list[str]
 
 
-class SceneState(TurnOutput, PartState):
+class SceneState(TurnState, PartState):
     """A turn of a scene, and what lives on: its script as the user sees it, who is there, what each role remembers.
 
     The script is shown to no role: each has a window of its own in `parts`, of what it has heard.
     """
 
-    window: WindowLength
     stage: NotRequired[Annotated[Stage, Field(description="Who is there; it lives on.")]]
     asked: Annotated[Asked, Field(description="What the user's message asks for.")]
     delivered: NotRequired[Annotated[str, Field(description="The id of the last line that was given to who heard it.")]]
@@ -311,7 +320,7 @@ async def read_cue(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     """
     run = await open_run(runtime, SceneSettings)
     own, messages, members = run.settings, state["messages"], await members_of(run)
-    question_in(messages)
+    question = question_in(messages)
     *earlier, last = messages
     before, names = stage_in(state, own), {one.role: one.name for one in members}
     cue = cue_in(last.text, members)
@@ -348,6 +357,7 @@ async def read_cue(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     asked = [role for role in to if cue.kind in ("whisper", "next") and role != USER]
     return {
         "messages": [*unknown, marked(last, told, user_name(run))],
+        "question": question,
         "window": own.window,
         "stage": stage,
         "asked": {"next": asked},
@@ -369,7 +379,7 @@ def event_witnesses(before: Stage, after: Stage, cue: Cue) -> list[str]:
 def event_text(run: Run[Any], cue: Cue, names: Mapping[str, str]) -> str:
     """What is narrated where somebody comes, goes or hides."""
     who = ", ".join(names.get(role) or user_name(run) for role in cue.to)
-    (only,) = run.prompt(f"scene_{cue.kind}").messages(who=who)
+    (only,) = run.prompt(f"scene_{cue.kind}").messages(role=who)
     return f"{only.text} {cue.text}".strip()
 
 
