@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from itertools import takewhile
@@ -171,7 +171,9 @@ def chat(
 
 
 def converse(
-    opened: AbstractAsyncContextManager[Conversation], begin: Callable[[Conversation], Awaitable[object]], again: str
+    opened: AbstractAsyncContextManager[Conversation],
+    begin: Callable[[Conversation], Coroutine[Any, Any, object]],
+    again: str,
 ) -> None:
     """Read lines and do what they say, until the input ends.
 
