@@ -165,7 +165,7 @@ def test_a_scene_file_that_cannot_be_read_says_where(library: Path) -> None:
     with pytest.raises(RoleError, match="no scene 'inm'; did you mean 'inn'"):
         read_scene(shelf, "inm")
     (library / "scenes" / "bad.yaml").write_text(CROWN.replace("hidden", "hiden"), encoding="utf-8")
-    with pytest.raises(RoleError, match="bad.yaml, line 7"):
+    with pytest.raises(RoleError, match=r"bad\.yaml, line 7"):
         read_scene(shelf, "bad")
     (library / "scenes" / "twice.yaml").write_text(CROWN.replace("ben", "ada"), encoding="utf-8")
     with pytest.raises(RoleError, match="in the cast twice"):
