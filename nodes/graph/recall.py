@@ -318,6 +318,7 @@ async def search_locally(state: LocalState, runtime: Runtime[Any]) -> dict[str, 
     evidence = {
         "reached": [{**one, **entity_evidence(graph.entity(one["entity"]))} for one in reached],
         "followed": [relation.model_dump(mode="json") for relation in relations],
+        **run.not_yet(),
         **({"warning": graph.warning} if graph.warning else {}),
     }
     followed = [[relation.source, relation.target] for relation in relations]

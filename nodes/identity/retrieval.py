@@ -246,6 +246,7 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
             **not_held_evidence(identity),
         }
     }
+    evidence |= run.not_yet(state.get("evidence"))
     return {"identity": shown, "identity_text": identity.text(one for one, _ in kept), "evidence": evidence}
 
 

@@ -233,6 +233,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
         "strategy": query.strategy,
         **({"calm": True} if query.calm else {}),
         "memories": found,
+        **run.not_yet(),
         **({"memories_left_out": left_out} if left_out else {}),
         **({"lost_memories": lost} if lost else {}),
         **({"memories_without_vector": without} if without else {}),
@@ -294,6 +295,8 @@ class Bank:
 
     def nearest(self, query: Query, most: int) -> list[MemoryEvidence]:
         """The pinned memories, all of them, then the nearest others, up to `most` together."""
+        if not len(self.memories):  # there are none yet at the time of which the role knows
+            return []
         pinned = [at for at, memory in enumerate(self.memories) if memory["pinned"]]
         context = query.context
         how: dict[str, Any] = {
