@@ -7,6 +7,7 @@ place from what is known. It is made once a moment, and kept with the version.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -260,9 +261,14 @@ def spans_of(one: Document, timeline: tuple[str, ...]) -> list[Span]:
 
 
 def numbered_through(places: Sequence[Place]) -> frozenset[int]:
-    """The units that are numbered through a text: their numbers do not begin again in the next larger unit."""
-    runs = {at: [one for place in places if (one := place[at])] for at in NUMBERED}
-    return frozenset(at for at, numbers in runs.items() if numbers and numbers == sorted(numbers))
+    """The units that are numbered through a text: their numbers go on in the next larger unit."""
+    found = set[int]()
+    for at in NUMBERED:
+        runs = [(place[:at], one[0]) for place in places if (one := place[at])]
+        on = (two > one if other != unit else two >= one for (unit, one), (other, two) in pairwise(runs))
+        if runs and all(on):
+            found.add(at)
+    return frozenset(found)
 
 
 def not_yet(as_of: AsOf, left_out: Mapping[str, LeftOut], before: Mapping[str, Any]) -> dict[str, Any]:

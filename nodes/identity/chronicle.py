@@ -198,13 +198,13 @@ def changes_in(state: Mapping[str, Any]) -> list[IdentityChange]:
 
 
 async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) -> Identity:
-    """The identity of a turn, where it has any triples.
+    """The identity of a turn, where its chronicle has any triples, be they of another time.
 
     Raises:
         RoleError: it has none.
     """
     identity = await identity_of(run, state)
-    if identity.triples:
+    if identity.triples or identity.not_held:
         return identity
     role = identity.role.id
     raise RoleError(
