@@ -230,8 +230,15 @@ class _Grounds(TypedDict, total=False):
     left_out: Required[dict[str, Count]]
 
 
+class _NotYet(TypedDict, total=False):
+    as_of: Required[str]
+    later: Required[dict[str, Count]]
+    not_comparable: Required[dict[str, Count]]
+
+
 class _Evidence(TypedDict, total=False):
     warning: str
+    not_yet: _NotYet
     plan: str
     feeling: str
     strategy: str
