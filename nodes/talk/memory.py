@@ -7,7 +7,7 @@ methods' papers have talks of one turn.
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from threading import Lock
@@ -51,6 +51,7 @@ from dramaturg.stores.conversations.talk import (
     digest_of,
     read_all,
 )
+from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 
@@ -82,6 +83,8 @@ class Told:
     """How many of its records are looked at."""
     kept: Mapping[str, TalkRecords]
     """Where its records are kept, by the id of each; of this talk all are in one place, and stand under ""."""
+    later: frozenset[int] = frozenset()
+    """The places of those that are of a later time than the role knows of, or of one that cannot be compared."""
 
 
 @needs(question="read_turn")
@@ -99,6 +102,8 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         return {"recalled_talk": []}
     talk = await kept.read(state.get("talk_head", ""))
     parts, notes = await told_before(kept, talk, state, run.settings), notes_with_room(talk.notes, run)
+    if run.as_of is not None:
+        parts = [in_time(one, run) for one in parts]
     if not parts:
         return {"recalled_talk": notes, **({"evidence": {"talk": list(map(dict, notes))}} if notes else {})}
     asked, evidence = asked_for(state), dict[str, Any]()
@@ -138,7 +143,7 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         }
         for told, one in zip(recalled, shown, strict=True)
     ]
-    evidence["talk"] = [*notes, *how]
+    evidence |= {"talk": [*notes, *how], **run.not_yet()}
     return {"recalled_talk": [*notes, *recalled], "evidence": evidence}
 
 
@@ -230,7 +235,8 @@ def known_as(own: SummarySettings) -> str:
 
 def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors | None]) -> list[Found]:
     """What is nearest to what is asked, of each by turns; it blocks."""
-    several = [told.index.nearest(*one, told.until, MOST) for one in zip(asked, vectors, strict=True)]
+    later = sorted(told.later)
+    several = [told.index.nearest(*one, told.until, MOST, later) for one in zip(asked, vectors, strict=True)]
     first = dict[int, Found]()
     for one in (one for row in zip_longest(*several) for one in row if one is not None):
         first.setdefault(one.at, one)
@@ -266,6 +272,16 @@ async def others_of(kept: TalkRecords, head: str, own: SummarySettings) -> list[
         await of_user.begin(kept.thread, head if key == known_as(own) else "")  # a talk is no scene
         found |= {one.thread: one for one in await of_user.others(kept.thread, OTHER_TALKS)}
     return sorted(found.values(), key=lambda one: (one.at, one.thread))[-OTHER_TALKS:]
+
+
+def in_time(told: Told, run: Run[SummarySettings]) -> Told:
+    """The same without what was heard in a scene of a later time than the role knows of."""
+    as_of, verdicts = run.as_of, dict[int, bool | None]()
+    for at, one in enumerate(told.index.records[: told.until]):
+        if one.when and as_of is not None:
+            verdicts[at] = as_of.knows_text(one.when)
+    run.keep_back(talk=left_out_of(verdicts.values()))
+    return replace(told, later=frozenset(at for at, known in verdicts.items() if not known))
 
 
 async def embed(told: Told, model: Embedder) -> None:
@@ -335,6 +351,8 @@ def with_room(
     for number, at in [*pinned, *wanted, *around]:
         records, hit = parts[number].index.records, known.get((number, at))
         if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
+            continue
+        if at in parts[number].later:
             continue
         if sum(size for size in parts[number].index.sizes[at] if size <= LONG) > left:  # of a long line less is shown
             continue

@@ -181,3 +181,13 @@ async def test_who_speaks_is_judged_by_one_question_whatever_their_number(librar
         assert output["messages"][-1].name == "ben"
         assert len([call for call in model.calls if "<conversation>" in call.text]) == 2
         assert json.dumps(output["usage"]["choose_speaker"]["calls"]) == "1"
+
+
+async def test_what_was_heard_at_a_later_time_of_the_story_does_not_come_back(library: Path) -> None:
+    for when, thread, key in (("chapter 3", "early", "brass"), ("chapter 9", "late", "silver")):
+        context = scene_of(library, ScriptedChatModel(), as_of=when)
+        async with open_scene(context, thread_of("inn", thread)) as talk:
+            await talk.take_turn(f"Ada, the {key} key is under the hearth.")
+    for as_of, known in (("chapter 5", {"brass"}), ("chapter 9", {"brass", "silver"}), ("", {"brass", "silver"})):
+        shown = await asked(library, "ada", "Which key is under the hearth?", f"private {as_of}", as_of=as_of)
+        assert {one for one in ("brass", "silver") if f"the {one} key" in shown} == known
