@@ -90,7 +90,7 @@ async def open_scene(context: SceneContext, thread: str, *, patience: float = PA
         thread: see `thread_of`.
         patience: seconds that a turn waits for one of another program.
     """
-    await run_of(context)  # refuses a role that is not there
+    await members_of(await run_of(context))  # refuses a role that is not there
     async with scenes_kept(library_of(context)) as kept:
         yield Conversation(
             scene.build(), kept.saver, context, thread, store=kept.store, locks=kept.locks, patience=patience

@@ -76,7 +76,7 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several. Without --thread the conversation is not kept."""
-    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who(user_role, method)}
+    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who(user_role, method, server)}
     context = context_for(method, role, library, settings, **named)
     carry_to(server, library, role)
     say_unread(context)
@@ -87,12 +87,12 @@ def ask(
     asyncio.run(answered(method, context, questions, thread, server, evidence=evidence, as_json=as_json))
 
 
-def who(user_role: str, method: str) -> dict[str, str]:
-    """Who the user is, in a conversation of the library; what the role has heard in its scenes comes back there."""
+def who(user_role: str, method: str, server: str) -> dict[str, str]:
+    """Who the user is; where the conversation is the library's, what the role has heard in scenes comes back in it."""
     from dramaturg.conversations.scenes import EVERYBODY
     from dramaturg.workflows.methods import context_type
 
-    scenes = {"scenes": EVERYBODY} if "scenes" in context_type(method).model_fields else {}
+    scenes = {} if server or "scenes" not in context_type(method).model_fields else {"scenes": EVERYBODY}
     return {"user_role": user_role, "known_as": user_role, **scenes}
 
 
@@ -161,7 +161,7 @@ def chat(
     """Talk to a role. The conversation continues where it stopped, also after a restart."""
     from dramaturg.conversations.opening import begin_by_greeting, open_conversation
 
-    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who(user_role, method)}
+    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who(user_role, method, server)}
     context = context_for(method, role, library, settings, **named)
     among = [] if thread == "default" else ["--thread", thread]
     again = command_line("chat", role, *among, method=method, library=library, server=server)
