@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from dramaturg.nodes.text.splitter import plain, sections
 from dramaturg.stores.changes import KeptDocuments
 from dramaturg.stores.documents.forms import DialogueLine, Document, Memory, RoleCard, document
-from dramaturg.stores.documents.memories import Lines, form_of, split_place
+from dramaturg.stores.documents.memories import Lines, form_of, read_memory_files, split_place
 from dramaturg.stores.documents.reading import parse_lines
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import sha256
@@ -28,6 +28,7 @@ from dramaturg.stores.moments import Moment, Place, placed_within, read_moment, 
 if TYPE_CHECKING:
     from dramaturg.stores.index.folder import S
     from dramaturg.stores.index.opened import Index
+    from dramaturg.stores.role import Role
 
 CUTS = 8
 """The moments for which a version is kept as it is cut to them."""
@@ -157,10 +158,23 @@ class _Sources:
 
 
 def when_of_line(line: Memory | DialogueLine, timeline: tuple[str, ...]) -> str:
-    """The time that a line of a file says it is of; the name of a scene says it where it can be read as one."""
+    """The time that a line of a file says it is of; else the name of its scene, or a chapter for its place, says it."""
     if isinstance(line, Memory):
         return line.when or ""
-    return line.when or line.date or (line.scene if read_moment(line.scene, timeline).is_read else "")
+    if told := line.when or line.date:
+        return told
+    if read_moment(line.scene, timeline).is_read:
+        return line.scene
+    return line.place if line.place and read_moment(line.place, timeline).place else ""
+
+
+def unread_times(role: "Role") -> list[str]:
+    """What people wrote as a time in a role's files and nobody can read, with its place: it is known at no moment."""
+    timeline = role.card.timeline
+    said = [(f"persona/{one.name}", one.when) for one in role.documents()]
+    for name, lines in read_memory_files(role.root).items():
+        said += [(f"{name}:{number}", when_of_line(line, timeline)) for number, line in lines.items()]
+    return [f"{place}: {when}" for place, when in said if when and not read_moment(when, timeline).is_read]
 
 
 def _of_places(
@@ -240,7 +254,7 @@ def spans_of(one: Document, timeline: tuple[str, ...]) -> list[Span]:
     """
     whole = read_moment(one.when, timeline) if one.when else None
     cut = sections(plain(one.text))
-    own = [read_moment(section.headings[-1], timeline) if section.headings else Moment() for section in cut]
+    own = [moment_of_heading(section.headings[-1], timeline) if section.headings else Moment() for section in cut]
     told_by_places = sum(moment.place is not None for moment in own) >= TOLD_BY
     spans, above, place = list[Span](), list[tuple[int, Moment | None]](), whole.place if whole else None
     for section, said in zip(cut, own, strict=True):
@@ -258,6 +272,14 @@ def spans_of(one: Document, timeline: tuple[str, ...]) -> list[Span]:
         span._replace(moment=span.moment._replace(through=through)) if span.moment and span.moment.place else span
         for span in spans
     ]
+
+
+_NUMBER_ALONE = re.compile(r"[IVXLC]{1,8}\.?|[0-9]{1,3}\.?")
+
+
+def moment_of_heading(title: str, timeline: tuple[str, ...]) -> Moment:
+    """The moment that a heading names; a number alone is that of a chapter."""
+    return read_moment(f"chapter {title}" if _NUMBER_ALONE.fullmatch(title) else title, timeline)
 
 
 def numbered_through(places: Sequence[Place]) -> frozenset[int]:

@@ -12,6 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 DATE = re.compile(r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?")
 READ = 1000
 """Characters of a text in which a moment is looked for."""
+LONGEST_NAME = 4
+"""Pieces between commas that a name of a time may have."""
 UNITS = ("volume", "book", "part", "act", "chapter", "scene")
 """The units of a text, the largest first."""
 _ACT, _CHAPTER, _SCENE = UNITS.index("act"), UNITS.index("chapter"), UNITS.index("scene")
@@ -325,12 +327,14 @@ def _day_in_words(text: str) -> tuple[str, str] | None:
 
 
 def _named_in(text: str, timeline: tuple[str, ...]) -> Extent | None:
-    if not timeline:
-        return None
-    places = {_name(name): at for at, name in enumerate(timeline)}
-    found = [places[one] for part in (text, *_PIECES.split(text)) if (one := _name(part)) in places]
-    return (min(found), max(found)) if found else None
+    """The places of all names of a timeline between the commas of a text."""
+    pieces = _pieces(text) if timeline else ()
+    said = {pieces[start:end] for end in range(len(pieces) + 1) for start in range(max(end - LONGEST_NAME, 0), end)}
+    found = [at for at, name in enumerate(timeline) if _pieces(name) in said]
+    return (found[0], found[-1]) if found else None
 
 
-def _name(text: str) -> str:
-    return " ".join(text.casefold().split()).removeprefix("the ")
+@lru_cache(maxsize=1000)
+def _pieces(text: str) -> tuple[str, ...]:
+    pieces = (" ".join(one.casefold().split()).removeprefix("the ") for one in _PIECES.split(text))
+    return tuple(filter(None, pieces))

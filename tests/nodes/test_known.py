@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dramaturg.nodes.known import AsOf, cut_to, spans_of
+from dramaturg.nodes.known import AsOf, cut_to, spans_of, when_of_line
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.nodes.passages.retrieval import PassageSettings
-from dramaturg.stores.documents.forms import Document, document
+from dramaturg.stores.documents.forms import DialogueLine, Document, document
 from dramaturg.stores.index.folder import EmbeddingRecord, Manifest
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, Statement, graph_of, graph_texts
 from dramaturg.stores.index.memories import MEMORY_KIND
@@ -62,6 +62,7 @@ def known(text: str, as_of: str, when: str = "", timeline: tuple[str, ...] = ())
         ("# Part 1\n\n## Chapter 1\n\na\n\n# Part 2\n\n## Chapter 1\n\nb", "part 1", ["a"]),
         ("# The voyage\n\na\n\n# The island\n\nb\n\n# Fear of the island\n\nc", "the voyage", ["a", "c"]),
         ("# 第一章\n\n甲\n\n# 第二章\n\n乙", "第一章", ["甲"]),
+        ("# I.\n\na\n\n# II.\n\nb\n\n# III.\n\nc", "chapter 2", ["a", "b"]),
         ("No heading at all.", "chapter 1", ["No heading at all."]),
     ],
 )
@@ -170,3 +171,16 @@ def test_a_graph_tells_what_known_statements_tell() -> None:
     ]
     assert cut.left_out == {"entities": (1, 0), "sentences": (1, 0)}
     assert [name for name, _ in cut.search(np.ones(8), 9)] == ["Ada", "Jory", "the boat"]
+
+
+def test_a_line_is_of_the_time_that_it_says_or_its_scene_or_place() -> None:
+    def when(**line: str) -> str:
+        return when_of_line(
+            DialogueLine.model_validate({"scene": "pier", "speaker": "Ada", "text": "Ahoy.", **line}), ()
+        )
+
+    assert when() == when(place="Gull Rock 1881") == ""
+    assert when(scene="Chapter 2: the pier", place="Act 9") == "Chapter 2: the pier"
+    assert when(place="Act one, Scene 2") == "Act one, Scene 2"
+    assert when(scene="Chapter 2", date="1881") == "1881"
+    assert when(scene="Chapter 2", date="1881", when="chapter 1") == "chapter 1"

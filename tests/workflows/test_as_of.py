@@ -198,7 +198,7 @@ class Talk:
 
 
 async def test_what_was_of_a_later_time_is_known_when_that_has_come(library: Path) -> None:
-    talk = Talk(library, "role-rag")
+    talk = Talk(library, "role-rag", close_strength=11)
     await talk.say(ASKED)
     scopes = [(await talk.say(ASKED, as_of))[1]["entities"][0]["strategy"] for as_of in ("chapter 2", "chapter 3")]
     assert scopes == ["out of scope", "specific"]
