@@ -14,7 +14,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from pydantic_core import to_jsonable_python
 from starlette.routing import Route
 from typing_extensions import get_original_bases, is_typeddict
 
@@ -149,8 +148,16 @@ def settings_table(kind: Any, known: Mapping[str, Any]) -> str:
 
 def plain(field: Any) -> Any:
     """A default as JSON has it."""
-    value = field.get_default(call_default_factory=True)
-    return to_jsonable_python(value, exclude_defaults=True) if not isinstance(value, frozenset) else sorted(value)
+    return as_json(field.get_default(call_default_factory=True))
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON has it; of settings, what is not their default."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, tuple):
+        return [*map(as_json, value)]
+    return sorted(value) if isinstance(value, frozenset | set) else value
 
 
 def bounds(field: Any) -> str:
