@@ -1,11 +1,11 @@
 """A conversation: turns on one thread of a workflow, one at a time, with its past open to change."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from copy import copy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
@@ -45,6 +45,22 @@ from dramaturg.stores.saver.rewriting import rewrite_elsewhere
 __all__ = ["Conversation"]
 
 PATIENCE = 60.0
+SCENES = "scene:"
+"""What the names of threads of scenes begin with, among the talks of a role."""
+
+
+class Elsewhere(Protocol):
+    """Opens the saver, and the folder of locks, of a role's talks, or of the scenes of its library."""
+
+    def __call__(
+        self, role: str, *, scene: bool
+    ) -> AbstractAsyncContextManager[tuple[BaseCheckpointSaver[Any], Path | None]]:
+        """Open them.
+
+        Args:
+            role: whose talks are meant.
+            scene: whether scenes are.
+        """
 
 
 class _Stored(NamedTuple):
@@ -74,6 +90,8 @@ class Conversation:
             the saver's database has the locks.
         patience: seconds that a turn waits for another one on the thread.
         names: of the role, which somebody else who keeps the history may write in front of its lines, or take away.
+        elsewhere: where scenes are kept, for a talk, and talks, for a scene: what is forgotten in one may have come
+            back in the other; None: in the same saver.
     """
 
     def __init__(
@@ -87,6 +105,7 @@ class Conversation:
         locks: Path | None = None,
         patience: float = PATIENCE,
         names: Sequence[str] = (),
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.saver = saver
         self.store = store
@@ -95,6 +114,7 @@ class Conversation:
         self.locks = locks
         self.patience = patience
         self.names = names
+        self.elsewhere = elsewhere
 
     def on(self, thread: str, context: RoleContext) -> "Conversation":
         """Another conversation by the same workflow and saver."""
@@ -293,15 +313,26 @@ class Conversation:
     async def _rewritten_beside(self, forgetting: Forgetting, seen: dict[str, Any]) -> int:
         """Rewrite the user's other talks, but for those that still end as they did when they were rewritten last."""
         states = 0
-        for other in sorted({one for stored in self._stored for one in await stored.records.beside()}):
-            there = self.on(other, self.context)
-            async with there.turn():  # a turn that is being taken has ended then
-                head = await there.thread.head()
-                end = head and (id_of(head.config), len(head.pending_writes or ()))
-                if other not in seen or seen[other] != end:
-                    states += await there._rewritten(forgetting)
-                seen[other] = end
+        for stored in self._stored:
+            for other in sorted(await stored.records.beside()):
+                async with self._kept_elsewhere(stored.records.role, other) as there, there.turn():
+                    head = await there.thread.head()  # a turn that was being taken has ended now
+                    end = head and (id_of(head.config), len(head.pending_writes or ()))
+                    if other not in seen or seen[other] != end:
+                        states += await there._rewritten(forgetting)
+                    seen[other] = end
         return states
+
+    @asynccontextmanager
+    async def _kept_elsewhere(self, role: str, thread: str) -> AsyncIterator["Conversation"]:
+        """Another talk of a role, as it is kept: a scene is kept apart from the talks of those who play in it."""
+        other = self.on(thread, self.context)
+        if self.elsewhere is None or thread.startswith(SCENES) == self.thread.name.startswith(SCENES):
+            yield other
+            return
+        async with self.elsewhere(role, scene=thread.startswith(SCENES)) as (other.saver, other.locks):
+            other.thread = Thread(self.thread.graph, other.saver, thread)
+            yield other
 
     async def _take_out_elsewhere(self, stored: "_Stored") -> None:
         """Take this talk out of the user's other talks, where it came back, and out of the kept answers of models."""

@@ -7,18 +7,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from dramaturg.conversations.conversation import PATIENCE, Conversation
-from dramaturg.conversations.opening import Kept, file_of, kept_in
+from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
+from dramaturg.conversations.opening import elsewhere, scenes_kept
 from dramaturg.conversations.turns import turns_until
 from dramaturg.nodes.run import library_of, run_of
 from dramaturg.nodes.scene.presence import members_of, told_of, user_name
-from dramaturg.stores.conversations.item_store import ItemStore
-from dramaturg.stores.conversations.role_stores import RoleStores
 from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.errors import RoleError, near_or_all
-from dramaturg.stores.files import close_to_others, make_folder, read_bytes
+from dramaturg.stores.files import read_bytes
 from dramaturg.stores.library_folder import Library, check_id
-from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows import scene
 from dramaturg.workflows.scene import SceneContext
@@ -26,8 +23,6 @@ from dramaturg.workflows.scene import SceneContext
 __all__ = ["open_scene", "read_scene", "scenes_of", "script_of", "thread_of"]
 
 FOLDER = "scenes"
-PREFIX = "scene:"
-"""What the names of threads of scenes begin with, among the talks of a role."""
 EVERYBODY = "everybody"
 """Under what scenes of a library are kept where nobody says for whom."""
 
@@ -78,7 +73,7 @@ def _named(library: Library, name: str) -> Path:
 def thread_of(name: str, thread: str = "") -> str:
     """The name of the thread on which a scene is played; of several, each has a name of its own."""
     scene_name = Path(name).stem if name.endswith((".yaml", ".yml")) else name
-    return f"{PREFIX}{scene_name}" + (f"/{thread}" if thread else "")
+    return f"{SCENES}{scene_name}" + (f"/{thread}" if thread else "")
 
 
 @asynccontextmanager
@@ -91,30 +86,18 @@ async def open_scene(context: SceneContext, thread: str, *, patience: float = PA
         patience: seconds that a turn waits for one of another program.
     """
     await members_of(await run_of(context))  # refuses a role that is not there
-    async with scenes_kept(library_of(context)) as kept:
+    library = library_of(context)
+    async with scenes_kept(library) as kept:
         yield Conversation(
-            scene.build(), kept.saver, context, thread, store=kept.store, locks=kept.locks, patience=patience
+            scene.build(),
+            kept.saver,
+            context,
+            thread,
+            store=kept.store,
+            locks=kept.locks,
+            patience=patience,
+            elsewhere=elsewhere(library),
         )
-
-
-@asynccontextmanager
-async def scenes_kept(library: Library) -> AsyncIterator[Kept]:
-    """Open what keeps the scenes of a library."""
-    if isinstance(library, SharedLibrary):
-        async with kept_in(library.address) as (saver, store):
-            yield Kept(saver, store, None, "")
-        return
-    folder = library.root / ".conversations"
-    make_folder(folder, within=library.root)
-    close_to_others(folder)
-    own = ItemStore(folder / "scenes!.memories.sqlite")
-
-    @cache
-    def of(role: str) -> ItemStore:
-        return ItemStore(file_of(role, library.root).with_suffix(".memories.sqlite"))
-
-    async with ConversationSaver.open(folder / "scenes!.sqlite") as saver:
-        yield Kept(saver, RoleStores(own, of), folder / "scenes!.locks", "")
 
 
 async def script_of(talk: Conversation) -> list[str]:
@@ -130,7 +113,7 @@ async def script_of(talk: Conversation) -> list[str]:
     for turn in turns:
         for message in (await talk.values(turn)).get("messages", []):
             said.setdefault(str(message.id), message)
-    lines = [f"Title: {talk.thread.name.removeprefix(PREFIX)}", ""]
+    lines = [f"Title: {talk.thread.name.removeprefix(SCENES)}", ""]
     if run.settings.place:
         lines += [f".{' '.join(run.settings.place.split())}", ""]
     for message in said.values():

@@ -428,7 +428,8 @@ def said_to(run: Run[Any], message: AnyMessage, role: str, names: Mapping[str, s
         others = [names.get(one, one) for one in told["to"] if one != role]
         (only,) = run.prompt("whispered_to_several" if others else "whispered").messages(others=", ".join(others))
         text = f"{only.text} {text}"
-    return HumanMessage(text, id=message.id, name=shown_name(name), additional_kwargs={SCENE: dict(told)})
+    known = {**told, "text": ""}  # it stands in the message
+    return HumanMessage(text, id=message.id, name=shown_name(name), additional_kwargs={SCENE: known})
 
 
 def undelivered(state: Mapping[str, Any]) -> Iterator[AnyMessage]:

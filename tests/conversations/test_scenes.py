@@ -97,6 +97,7 @@ async def test_a_scene_begins_with_what_all_and_what_one_alone_is_told(library: 
 
 async def test_what_is_forgotten_is_forgotten_by_everybody_who_has_heard_it(library: Path) -> None:
     await played(library, "The brass key is under the hearth, Ada.", "A fine night, Ben.")
+    assert "hearth" in await asked(library, "ben", "Where is the brass key?", "before")
     async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
         gone = await talk.forget(phrase="brass key")
         assert gone.said
