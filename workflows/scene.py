@@ -252,7 +252,7 @@ def unheard(messages: list[AnyMessage], role: str, names: Mapping[str, str]) -> 
         kept.append(
             {"line": str(one.id), "by": told["by"], "why": whispered if told["kind"] == "whisper" else "not there"}
         )
-    return {"not_heard": kept[-MOST_KEPT:]} if kept else {}
+    return {"not_heard": kept[-MOST_KEPT:]}
 
 
 @changeable

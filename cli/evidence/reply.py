@@ -1,5 +1,6 @@
 """Why a reply is as it is, a table for each mechanism, and what it cost; the tables of passages are here."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, isfinite, nan
 from typing import Any
@@ -80,6 +81,10 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
             yield Text(warning, style="yellow")
     if kept_back := evidence.get("not_yet"):
         yield not_yet_view(kept_back)
+    if "not_heard" in evidence:
+        whys = Counter(one["why"] for one in evidence["not_heard"])
+        told = ", ".join(f"{count:,} {one_line(why)}" for why, count in whys.items()) or "nothing"
+        yield Text(f"Not heard since its own last line: {told}.", style="dim")
     if error := evidence.get("documents_error"):
         yield Text(f"The role's documents could not be searched: {error}", style="yellow")
     if "retrieved" in evidence:

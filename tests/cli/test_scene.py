@@ -42,6 +42,12 @@ def test_a_scene_is_played_from_its_file_and_each_role_remembers_its_part(
         assert ("under the stone" in json.dumps(stub.asked[-1])) == known
 
 
+def test_the_evidence_says_what_was_kept_from_a_role(run: Command, inn: str) -> None:
+    code, out, _ = run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--evidence")
+    assert code == 0
+    assert "Not heard since its own last line: 1 whispered to Ben Gunn, 1 whispered." in " ".join(out.split())
+
+
 def test_a_scene_at_a_prompt_has_its_commands_and_goes_on(
     run: Command, inn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
