@@ -276,12 +276,13 @@ async def others_of(kept: TalkRecords, head: str, own: SummarySettings) -> list[
 
 def in_time(told: Told, run: Run[SummarySettings]) -> Told:
     """The same without what was heard in a scene of a later time than the role knows of."""
-    as_of, verdicts = run.as_of, dict[int, bool | None]()
-    for at, one in enumerate(told.index.records[: told.until]):
-        if one.when and as_of is not None:
-            verdicts[at] = as_of.knows_text(one.when)
-    run.keep_back(talk=left_out_of(verdicts.values()))
-    return replace(told, later=frozenset(at for at, known in verdicts.items() if not known))
+    records, as_of = told.index.records[: told.until], run.as_of
+    verdicts = {when: as_of.knows_text(when) for when in {one.when for one in records} if as_of is not None}
+    if all(verdicts.values()):
+        return told
+    later = {at: verdicts[one.when] for at, one in enumerate(records) if not verdicts[one.when]}
+    run.keep_back(talk=left_out_of(later.values()))
+    return replace(told, later=frozenset(later))
 
 
 async def embed(told: Told, model: Embedder) -> None:
