@@ -276,11 +276,11 @@ async def others_of(kept: TalkRecords, head: str, own: SummarySettings) -> list[
 
 def in_time(told: Told, run: Run[SummarySettings]) -> Told:
     """The same without what was heard in a scene of a later time than the role knows of."""
-    records, as_of = told.index.records[: told.until], run.as_of
-    verdicts = {when: as_of.knows_text(when) for when in {one.when for one in records} if as_of is not None}
+    times, as_of = [one.when for one in told.index.records[: told.until]], run.as_of
+    verdicts = {when: as_of.knows_text(when) for when in set(times) if as_of is not None}
     if all(verdicts.values()):
         return told
-    later = {at: verdicts[one.when] for at, one in enumerate(records) if not verdicts[one.when]}
+    later = {at: known for at, when in enumerate(times) if not (known := verdicts[when])}
     run.keep_back(talk=left_out_of(later.values()))
     return replace(told, later=frozenset(later))
 
