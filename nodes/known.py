@@ -5,13 +5,11 @@ place from what is known. It is made once a moment, and kept with the version.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from dramaturg.nodes.text.splitter import plain, sections
+from dramaturg.nodes.text.timed import TimedTexts
 from dramaturg.stores.changes import KeptDocuments
 from dramaturg.stores.documents.forms import DialogueLine, Document, Memory, RoleCard, document
 from dramaturg.stores.documents.memories import Lines, form_of, read_memory_files, split_place
@@ -23,7 +21,7 @@ from dramaturg.stores.index.folder import IndexStore, LeftOut, left_out_of
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.memories import MemoryStore
 from dramaturg.stores.index.passages import PassageStore
-from dramaturg.stores.moments import Moment, Place, placed_within, read_moment, require_moment, within
+from dramaturg.stores.moments import Moment, read_moment, require_moment
 
 if TYPE_CHECKING:
     from dramaturg.stores.index.folder import S
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 CUTS = 8
 """The moments for which a version is kept as it is cut to them."""
-NUMBERED = (1, 2, 3, 4)  # a book, part, act or chapter may be numbered through
-TOLD_BY = 2  # headings that name places make a text that is told by them
 
 
 class AsOf(NamedTuple):
@@ -100,9 +96,9 @@ def _cut(index: "Index[Any, S]", store: "S", as_of: AsOf, card: RoleCard) -> "S"
     cut: Any
     if isinstance(store, KnowledgeGraph):
         texts = TimedTexts(sources.documents(), as_of.timeline)
-        cut = store.cut_to(texts.verdicts(as_of), texts.known(as_of), (card.name, *card.aliases))
+        cut = store.cut_to(texts.verdicts(as_of.knows), texts.known(as_of.knows), (card.name, *card.aliases))
     elif isinstance(store, PassageStore):
-        known = TimedTexts(sources.documents(), as_of.timeline).verdicts(as_of)
+        known = TimedTexts(sources.documents(), as_of.timeline).verdicts(as_of.knows)
         cut = _kept(store, "passages", [known(one.source, one.start, one.end) for one in store.passages])
     elif isinstance(store, MemoryStore):
         lines = sources.lines()
@@ -180,11 +176,12 @@ def unread_times(role: "Role") -> list[str]:
 def _of_places(
     places: Iterable[str], when: str | None, files: Mapping[str, Lines], as_of: AsOf
 ) -> Iterator[bool | None]:
-    """Of each copy of a memory, whether it is known."""
+    """Of each copy of a memory, whether it is known; `when` is what its version says where its file is lost."""
     for place in places:
         name, number = split_place(place)
         line = files.get(name, {}).get(number)
-        yield as_of.knows_text(when if line is None else when_of_line(line, as_of.timeline))
+        told = when if line is None else when_of_line(line, as_of.timeline)
+        yield None if line is None and not told else as_of.knows_text(told)
 
 
 _LINES = re.compile(r"(?P<file>.+):(?P<first>[0-9]+)(?:–(?P<last>[0-9]+))?")
@@ -199,98 +196,7 @@ def _of_scene(source: str, scene: str, files: Mapping[str, Lines], as_of: AsOf) 
     numbers = range(int(found["first"]), int(found["last"] or found["first"]) + 1)
     there = (line for at in numbers if isinstance(line := lines.get(at), DialogueLine) and line.scene == scene)
     texts = {when_of_line(line, as_of.timeline) for line in there}
-    return as_of.knows(read_moment(text, as_of.timeline) for text in texts if text)
-
-
-class Span(NamedTuple):
-    """A part of a document, and its moment; None: it has none, and is always known."""
-
-    start: int
-    end: int
-    moment: Moment | None
-
-
-class TimedTexts:
-    """Documents and the moments of their parts."""
-
-    def __init__(self, documents: Mapping[str, Document | None], timeline: tuple[str, ...]) -> None:
-        self._texts = {name: one.text for name, one in documents.items() if one}
-        self._spans = {name: spans_of(one, timeline) for name, one in documents.items() if one}
-        self._starts = {name: [span.start for span in spans] for name, spans in self._spans.items()}
-
-    def moments(self, name: str, start: int, end: int) -> list[Moment] | None:
-        """The moments of a part of a document; None: nobody knows any more what the document said."""
-        if name not in self._spans:
-            return None
-        first = max(bisect_right(self._starts[name], start) - 1, 0)
-        last = bisect_right(self._starts[name], max(end - 1, start))
-        return [span.moment for span in self._spans[name][first:last] if span.moment is not None]
-
-    def known(self, as_of: AsOf) -> str:
-        """All that is known of the documents."""
-        return "\n".join(
-            self._texts[name][span.start : span.end]
-            for name, spans in self._spans.items()
-            for span in spans
-            if as_of.knows([span.moment] if span.moment else [])
-        )
-
-    def verdicts(self, as_of: AsOf) -> Callable[[str, int, int], bool | None]:
-        """What says whether a part of a document is known, by its name, start and end."""
-
-        def known(name: str, start: int, end: int) -> bool | None:
-            moments = self.moments(name, start, end)
-            return None if moments is None else as_of.knows(moments)
-
-        return known
-
-
-def spans_of(one: Document, timeline: tuple[str, ...]) -> list[Span]:
-    """The parts of a document, each with its moment.
-
-    It is what stands above the text, and in the headings over a part: the inner counts, and a scene is of the act that
-    it stands in, also where both headings are of one level. In a text that is told by such places, what has a heading
-    without one is of the place before it: an epilogue is of the last chapter.
-    """
-    whole = read_moment(one.when, timeline) if one.when else None
-    cut = sections(plain(one.text))
-    own = [moment_of_heading(section.headings[-1], timeline) if section.headings else Moment() for section in cut]
-    told_by_places = sum(moment.place is not None for moment in own) >= TOLD_BY
-    spans, above, place = list[Span](), list[tuple[int, Moment | None]](), whole.place if whole else None
-    for section, said in zip(cut, own, strict=True):
-        above = [(level, over) for level, over in above if level < section.level]
-        over = above[-1][1] if above else whole
-        if said.place:
-            place = placed_within(place, said.place) if place else said.place
-        moment = said._replace(place=place if said.place or told_by_places else None)
-        found = within(over, moment) if moment.is_read else over
-        if section.headings:
-            above.append((section.level, found))
-        spans.append(Span(section.title if section.headings else 0, section.end, found))
-    through = numbered_through([span.moment.place for span in spans if span.moment and span.moment.place])
-    return [
-        span._replace(moment=span.moment._replace(through=through)) if span.moment and span.moment.place else span
-        for span in spans
-    ]
-
-
-_NUMBER_ALONE = re.compile(r"[IVXLC]{1,8}\.?|[0-9]{1,3}\.?")
-
-
-def moment_of_heading(title: str, timeline: tuple[str, ...]) -> Moment:
-    """The moment that a heading names; a number alone is that of a chapter."""
-    return read_moment(f"chapter {title}" if _NUMBER_ALONE.fullmatch(title) else title, timeline)
-
-
-def numbered_through(places: Sequence[Place]) -> frozenset[int]:
-    """The units that are numbered through a text: their numbers go on in the next larger unit."""
-    found = set[int]()
-    for at in NUMBERED:
-        runs = [(place[:at], one[0]) for place in places if (one := place[at])]
-        on = (two > one if other != unit else two >= one for (unit, one), (other, two) in pairwise(runs))
-        if runs and all(on):
-            found.add(at)
-    return frozenset(found)
+    return as_of.knows(read_moment(text, as_of.timeline) for text in texts if text) if texts else None
 
 
 def not_yet(as_of: AsOf, left_out: Mapping[str, LeftOut], before: Mapping[str, Any]) -> dict[str, Any]:

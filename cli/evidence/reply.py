@@ -100,7 +100,7 @@ def not_yet_view(kept_back: Mapping[str, Any]) -> Text:
     """How much was kept from the role, since it is later than its time, or cannot be compared with it."""
     told = {"later": "later than that", "not_comparable": "of a time that cannot be compared with it"}
     parts = [
-        f"{', '.join(f'{number:,} {kind}' for kind, number in kept_back[name].items())} {words}"
+        f"{', '.join(f'{kind} ({number:,})' for kind, number in kept_back[name].items())} {words}"
         for name, words in told.items()
         if kept_back[name]
     ]

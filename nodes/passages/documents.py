@@ -9,7 +9,6 @@ from typing import Any
 
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.nodes.index_steps import current
-from dramaturg.nodes.known import TimedTexts
 from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.nodes.passages.retrieval import PassageSettings, evidence_of, in_context
@@ -17,6 +16,7 @@ from dramaturg.nodes.reply import NO_GROUNDS, Grounds, within_budget
 from dramaturg.nodes.run import RoleContext, Run, by_rules
 from dramaturg.nodes.self_contained import in_full
 from dramaturg.nodes.text.similarity import cosines
+from dramaturg.nodes.text.timed import TimedTexts
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
@@ -93,7 +93,7 @@ async def found_in_documents(
             return [], {"documents_warning": f"{warning} `dramaturg index {role.id}` makes it."}
         passages, _ = await asyncio.to_thread(split_documents, documents, PassageSettings())
         if as_of := run.as_of:
-            said_when = TimedTexts({one.name: one for one in documents}, as_of.timeline).verdicts(as_of)
+            said_when = TimedTexts({one.name: one for one in documents}, as_of.timeline).verdicts(as_of.knows)
             known = [said_when(one.source, one.start, one.end) for one in passages]
             run.keep_back(passages=left_out_of(known))
             passages = [one for one, is_known in zip(passages, known, strict=True) if is_known]

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dramaturg.nodes.known import AsOf, cut_to, spans_of, when_of_line
+from dramaturg.nodes.known import AsOf, cut_to, when_of_line
 from dramaturg.nodes.passages.index import split_documents
 from dramaturg.nodes.passages.retrieval import PassageSettings
+from dramaturg.nodes.text.timed import spans_of
 from dramaturg.stores.documents.forms import DialogueLine, Document, document
 from dramaturg.stores.index.folder import EmbeddingRecord, Manifest
 from dramaturg.stores.index.graph import Entity, KnowledgeGraph, Relation, Statement, graph_of, graph_texts
