@@ -36,6 +36,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "talk.chat:ask",
             "Ask a role one question or several. Without --thread the conversation is not kept.",
         ),
+        "scene": (
+            "talk.scene:scene",
+            "Play a scene of several roles, each of whom knows what it has heard, and nothing else.",
+        ),
         "serve": (
             "serve:serve",
             "Serve a chat page, and the roles as models for SillyTavern, Open WebUI and any other OpenAI client.",

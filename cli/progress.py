@@ -157,6 +157,8 @@ class Stage:
         self.judged = self.accepted = self.failed = 0
         self.speaking = False
         self.message = ""
+        self.names: dict[str, str] = {}
+        """Who speaks in a node of a scene, by the name of the node."""
 
     def __enter__(self) -> Self:
         if self.spinner:
@@ -182,12 +184,15 @@ class Stage:
         elif part["type"] == "messages":
             chunk, about = part["data"]
             part_of, _, inside = str(about.get("langgraph_checkpoint_ns", "")).partition("|")
-            self.speak(chunk.text, str(chunk.id), part_of.partition(":")[0] if inside else self.speaker)
+            node = part_of.partition(":")[0]
+            self.speak(chunk.text, str(chunk.id), self.names.get(node, node) if inside else self.speaker)
 
     def progress(self, event: Event) -> None:
         """Say what is being done."""
         if event["event"] == "words":  # from a server
             self.speak(event["text"], event["message"], event["who"] or self.speaker)
+        elif event["event"] == "speaks":
+            self.names["speak"] = event["name"]
         elif event["event"] == "judged":
             self.judged += event["verdict"] != "failed"
             self.failed += event["verdict"] == "failed"

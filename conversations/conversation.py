@@ -1,11 +1,11 @@
 """A conversation: turns on one thread of a workflow, one at a time, with its past open to change."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from copy import copy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
@@ -37,6 +37,7 @@ from dramaturg.nodes.talk.memory import drop_indexes
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.labels import Label, Labels, as_title
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, of_turns
+from dramaturg.stores.conversations.role_stores import store_of
 from dramaturg.stores.conversations.talk import Line, Note, TalkRecord, TalkRecords
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.rewriting import rewrite_elsewhere
@@ -44,14 +45,29 @@ from dramaturg.stores.saver.rewriting import rewrite_elsewhere
 __all__ = ["Conversation"]
 
 PATIENCE = 60.0
+SCENES = "scene:"
+"""What the names of threads of scenes begin with, among the talks of a role."""
+
+
+class Elsewhere(Protocol):
+    """Opens the saver, and the folder of locks, of a role's talks, or of the scenes of its library."""
+
+    def __call__(
+        self, role: str, *, scene: bool
+    ) -> AbstractAsyncContextManager[tuple[BaseCheckpointSaver[Any], Path | None]]:
+        """Open them.
+
+        Args:
+            role: whose talks are meant.
+            scene: whether scenes are.
+        """
 
 
 class _Stored(NamedTuple):
-    """What a conversation has made of its turns, in its store."""
+    """What a role remembers of a conversation, in its store."""
 
     memories: ConversationMemories
     records: TalkRecords
-    labels: Labels
 
 
 class Conversation:
@@ -74,6 +90,8 @@ class Conversation:
             the saver's database has the locks.
         patience: seconds that a turn waits for another one on the thread.
         names: of the role, which somebody else who keeps the history may write in front of its lines, or take away.
+        elsewhere: where scenes are kept, for a talk, and talks, for a scene: what is forgotten in one may have come
+            back in the other; None: in the same saver.
     """
 
     def __init__(
@@ -87,6 +105,7 @@ class Conversation:
         locks: Path | None = None,
         patience: float = PATIENCE,
         names: Sequence[str] = (),
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.saver = saver
         self.store = store
@@ -95,6 +114,7 @@ class Conversation:
         self.locks = locks
         self.patience = patience
         self.names = names
+        self.elsewhere = elsewhere
 
     def on(self, thread: str, context: RoleContext) -> "Conversation":
         """Another conversation by the same workflow and saver."""
@@ -255,7 +275,7 @@ class Conversation:
         still there, and erased by the same call.
         """
         async with self.turn():
-            if stored := self._stored:
+            for stored in self._stored:
                 await stored.records.hide()  # from now on nothing of it comes back in another talk
                 await self._take_out_elsewhere(stored)
             await self.discard()
@@ -266,20 +286,20 @@ class Conversation:
     async def discard(self) -> None:
         """Delete what is kept of the thread, for who holds it."""
         # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
-        if stored := self._stored:
+        for stored in self._stored:
             await stored.memories.drop_all()
             await stored.records.drop_all()
-            await stored.labels.save(self.thread.name, Label())
             drop_indexes(stored.records)
+        await self.keep_label(Label())
         await self.saver.adelete_thread(self.thread.name)
 
     async def remembered(self) -> list[TalkRecord]:
         """What was said in this conversation, on all branches, the first said first: what is kept, and what is shown.
 
-        Of a turn that nothing is kept of, the id is that of the turn.
+        Of a turn that nothing is kept of, the id is that of the turn. What several roles of a scene have heard, each of
+        them remembers.
         """
-        stored = self._stored
-        kept = await stored.records.all() if stored else []
+        kept = [one for stored in self._stored for one in await stored.records.all()]
         known = {line.id for one in kept for line in one.said}
         turns = (await all_turns(self.saver, self.thread.name)).values()
         shown = [as_record(turn) for turn in turns if turn.id not in known and turn.reply is not None]
@@ -293,15 +313,26 @@ class Conversation:
     async def _rewritten_beside(self, forgetting: Forgetting, seen: dict[str, Any]) -> int:
         """Rewrite the user's other talks, but for those that still end as they did when they were rewritten last."""
         states = 0
-        for other in sorted(await self._stored.records.beside()) if self._stored else ():
-            there = self.on(other, self.context)
-            async with there.turn():  # a turn that is being taken has ended then
-                head = await there.thread.head()
-                end = head and (id_of(head.config), len(head.pending_writes or ()))
-                if other not in seen or seen[other] != end:
-                    states += await there._rewritten(forgetting)
-                seen[other] = end
+        for stored in self._stored:
+            for other in sorted(await stored.records.beside()):
+                async with self._kept_elsewhere(stored.records.role, other) as there, there.turn():
+                    head = await there.thread.head()  # a turn that was being taken has ended now
+                    end = head and (id_of(head.config), len(head.pending_writes or ()))
+                    if other not in seen or seen[other] != end:
+                        states += await there._rewritten(forgetting)
+                    seen[other] = end
         return states
+
+    @asynccontextmanager
+    async def _kept_elsewhere(self, role: str, thread: str) -> AsyncIterator["Conversation"]:
+        """Another talk of a role, as it is kept: a scene is kept apart from the talks of those who play in it."""
+        other = self.on(thread, self.context)
+        if self.elsewhere is None or thread.startswith(SCENES) == self.thread.name.startswith(SCENES):
+            yield other
+            return
+        async with self.elsewhere(role, scene=thread.startswith(SCENES)) as (other.saver, other.locks):
+            other.thread = Thread(self.thread.graph, other.saver, thread)
+            yield other
 
     async def _take_out_elsewhere(self, stored: "_Stored") -> None:
         """Take this talk out of the user's other talks, where it came back, and out of the kept answers of models."""
@@ -333,7 +364,7 @@ class Conversation:
 
     async def label(self) -> Label:
         """What a person has set about this talk: its title, and whether it is pinned."""
-        return await self._stored.labels.of(self.thread.name) if self._stored else Label()
+        return await self._labels.of(self.thread.name) if self._labels else Label()
 
     async def set_label(self, title: str | None = None, *, pinned: bool | None = None) -> Label:
         """Give this talk a title, or have it stand before the others in lists; what is None stays as it is.
@@ -355,12 +386,12 @@ class Conversation:
 
     async def keep_label(self, label: Label) -> None:
         """Keep what a person has set about this talk, for who holds it."""
-        if stored := self._stored:
-            await stored.labels.save(self.thread.name, label)
+        if self._labels:
+            await self._labels.save(self.thread.name, label)
 
     async def memories(self) -> list[ConversationMemory]:
         """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
-        return await self._stored.memories.all() if self._stored else []
+        return [one for stored in self._stored for one in await stored.memories.all()]
 
     async def pin(self, ids: Iterable[str], *, pinned: bool = True) -> int:
         """Have what was said come back whatever is asked, or no more.
@@ -372,20 +403,22 @@ class Conversation:
         Returns:
             How much is kept of that; nothing, where it cannot come back.
         """
-        if (stored := self._stored) is None:
+        if not self._stored:
             return 0
         async with self.turn():
-            meant = set(ids)
-            said = [one for one in await stored.records.all() if not one.is_forgotten and is_meant(one, meant)]
-            made = [one for one in await stored.memories.all() if {one.id, one.turn} & meant]
-            await stored.records.pin((one.id for one in said), pinned=pinned)
-            for one in made:
-                await stored.memories.save(one.model_copy(update={"pinned": pinned}))
-            return len(said) + len(made)
+            meant, count = set(ids), 0
+            for stored in self._stored:
+                said = [one for one in await stored.records.all() if not one.is_forgotten and is_meant(one, meant)]
+                made = [one for one in await stored.memories.all() if {one.id, one.turn} & meant]
+                await stored.records.pin((one.id for one in said), pinned=pinned)
+                for one in made:
+                    await stored.memories.save(one.model_copy(update={"pinned": pinned}))
+                count += len(said) + len(made)
+            return count
 
     async def notes(self) -> list[Note]:
         """The user's notes, which the role is shown whatever is said, the oldest first."""
-        return await self._stored.records.notes() if self._stored else []
+        return [one for stored in self._stored for one in await stored.records.notes()]
 
     async def note(self, text: str) -> Note:
         """Have the role keep something in mind, on all branches.
@@ -440,10 +473,11 @@ class Conversation:
             lines += [Line(id=one.id, who="human", text=one.text) for one in gone.notes]
             lines += [Line(id=one.id, who="ai", text=fact.text) for one in gone.said for fact in one.facts]
             messages, words = {line.id for line in lines}, Words(lines, [phrase])
-            for _, standing in await stored.records.standings_of(one.id for one in gone.said) if stored else ():
-                words.add(standing.text)
             memories = {one.id for one in gone.made}
-            memories |= of_turns(messages, await stored.memories.ids()) if stored else set()
+            for one in stored:
+                for _, standing in await one.records.standings_of(record.id for record in gone.said):
+                    words.add(standing.text)
+                memories |= of_turns(messages, await one.memories.ids())
             forgetting = Forgetting(
                 await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
             )
@@ -453,14 +487,14 @@ class Conversation:
             seen = dict[str, Any]()
             states += await self._rewritten_beside(came_back, seen)
             await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
-            if stored:
-                await stored.memories.drop(memories)
-                if words.are_in((label := await self.label()).title):
-                    await self.keep_label(label.model_copy(update={"title": ""}))
-                # Last: killed before, it is known still what is to be forgotten.
-                await stored.records.drop_notes(one.id for one in gone.notes)
-                await stored.records.forget_made(words.are_in)
-                await stored.records.forget(one.id for one in gone.said)
+            for one in stored:
+                await one.memories.drop(memories)
+            if stored and words.are_in((label := await self.label()).title):
+                await self.keep_label(label.model_copy(update={"title": ""}))
+            for one in stored:  # last: killed before, it is known still what is to be forgotten
+                await one.records.drop_notes(note.id for note in gone.notes)
+                await one.records.forget_made(words.are_in)
+                await one.records.forget(record.id for record in gone.said)
             states += await self._rewritten_beside(came_back, seen)  # where it came back meanwhile
             return gone._replace(states=states, summaries=forgetting.summaries)
 
@@ -526,14 +560,19 @@ class Conversation:
     def talk_records(self) -> TalkRecords | None:
         """Where what is said is kept, so that it comes back; None: nothing of it is to."""
         wanted = getattr(self.context, "talk_tokens", 0) and self.thread.keeps_talk
-        return self._stored.records if self._stored and wanted else None
+        return self._stored[0].records if self._stored and wanted else None
 
     @property
-    def _stored(self) -> "_Stored | None":
+    def _stored(self) -> "list[_Stored]":
+        """What each role of the conversation remembers of it; nothing, where there is no store."""
         if self.store is None:
-            return None
-        place = (self.store, self.context.role, self.thread.name)
-        return _Stored(ConversationMemories(*place), TalkRecords(*place), Labels(*place[:2]))
+            return []
+        places = [(store_of(self.store, role), role, self.thread.name) for role in self.context.playing]
+        return [_Stored(ConversationMemories(*place), TalkRecords(*place)) for place in places]
+
+    @property
+    def _labels(self) -> Labels | None:
+        return None if self.store is None else Labels(self.store, self.context.role)
 
     async def _whole_talk(self, after: str | None = None) -> str | None:
         """Keep what was said up to a checkpoint, or the head, where that was never done, or was lost.
@@ -569,18 +608,18 @@ class Conversation:
 
         Reads all checkpoints of the thread, if anything is kept of it.
         """
-        if (stored := self._stored) is None:
+        kept = [(stored, await stored.memories.ids(), await stored.records.all()) for stored in self._stored]
+        if not any(made or said for _, made, said in kept):
             return
-        kept, said = await stored.memories.ids(), await stored.records.all()
-        if not kept and not said:
-            return
-        turns = {turn.id for turn in (await all_turns(self.saver, self.thread.name)).values()}
+        steps = (await all_steps(self.saver, self.thread.name)).values()
+        turns = {str(message.id) for step in steps for message in step.said}  # of a scene, what each role has said
         if unfinished := await self.thread.unfinished():
             turns.add(unfinished.id)
-        await stored.memories.drop(kept - of_turns(turns, kept))
         # A turn under way may have kept what its checkpoint does not show yet.
         head = await self.thread.head()
-        await stored.records.drop_lost(turns, talk_heads_in(head) if head else ())
+        for stored, made, _ in kept:
+            await stored.memories.drop(made - of_turns(turns, made))
+            await stored.records.drop_lost(turns, talk_heads_in(head) if head else ())
 
     async def _turn(self, turn: str) -> Turn:
         if found := await self.thread.find(turn):

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 MECHANISMS = frozenset(
     (
-        *("dialogues", "entities", "episodes", "identity", "knowledge", "memories"),
+        *("dialogues", "entities", "episodes", "identity", "knowledge", "memories", "not_heard"),
         *("relations", "retrieved", "selection", "slips", "talk"),
     )
 )
@@ -230,8 +230,21 @@ class _Grounds(TypedDict, total=False):
     left_out: Required[dict[str, Count]]
 
 
+class _NotYet(TypedDict, total=False):
+    as_of: Required[str]
+    later: Required[dict[str, Count]]
+    not_comparable: Required[dict[str, Count]]
+
+
+class _NotHeard(TypedDict, total=False):
+    by: Required[str]
+    why: Required[str]
+
+
 class _Evidence(TypedDict, total=False):
     warning: str
+    not_heard: list[_NotHeard]
+    not_yet: _NotYet
     plan: str
     feeling: str
     strategy: str

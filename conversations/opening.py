@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -13,10 +14,11 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from dramaturg.conversations.alignment import Exchange
-from dramaturg.conversations.conversation import PATIENCE, Conversation
+from dramaturg.conversations.conversation import PATIENCE, Conversation, Elsewhere
 from dramaturg.conversations.turn_lock import in_database
 from dramaturg.nodes.run import RoleContext, library_of, run_of
 from dramaturg.stores.conversations.item_store import ItemStore
+from dramaturg.stores.conversations.role_stores import RoleStores
 from dramaturg.stores.files import close_to_others, make_folder
 from dramaturg.stores.library import find_card, library_at
 from dramaturg.stores.library_folder import Library
@@ -97,7 +99,23 @@ async def open_conversation(
             yield Conversation(graph, InMemorySaver(), context, "once", store=store, patience=patience)
             return
         saver, kept, locks, prefix = await stack.enter_async_context(kept_with(role))
-        yield Conversation(graph, saver, context, prefix + thread, store=kept, locks=locks, patience=patience)
+        away = elsewhere(library_of(context))
+        yield Conversation(
+            graph, saver, context, prefix + thread, store=kept, locks=locks, patience=patience, elsewhere=away
+        )
+
+
+def elsewhere(library: Library) -> Elsewhere | None:
+    """What opens the scenes of a library, and the talks with its roles, where they lie in several files."""
+    if isinstance(library, SharedLibrary):
+        return None
+
+    @asynccontextmanager
+    async def opened(role: str, *, scene: bool) -> AsyncIterator[tuple[BaseCheckpointSaver[Any], Path | None]]:
+        async with scenes_kept(library) if scene else kept_with(library.open(role)) as kept:
+            yield kept.saver, kept.locks
+
+    return opened
 
 
 async def threads_of(context: RoleContext) -> list[str]:
@@ -125,10 +143,11 @@ def spoken_with(library: Library) -> list[str]:
     roles = library.roles()
     if isinstance(library, SharedLibrary):
         return roles
-    return [role for role in roles if _file_of(role, library.root).exists()]
+    return [role for role in roles if file_of(role, library.root).exists()]
 
 
-def _file_of(role: str, library: Path) -> Path:
+def file_of(role: str, library: Path) -> Path:
+    """The file of the conversations with a role; beside it lies what they have made it remember."""
     return library / ".conversations" / f"{role}.sqlite"
 
 
@@ -140,11 +159,31 @@ async def kept_with(role: Role) -> AsyncIterator[Kept]:
         async with kept_in(library.address) as (saver, store):
             yield Kept(saver, store, None, f"{role.id}/")
         return
-    file = _file_of(role.id, role.root.parent)
+    file = file_of(role.id, role.root.parent)
     make_folder(file.parent, within=role.root.parent)
     close_to_others(file.parent)
     async with ConversationSaver.open(file) as own:
         yield Kept(own, ItemStore(file.with_suffix(".memories.sqlite")), file.with_suffix(".locks"), "")
+
+
+@asynccontextmanager
+async def scenes_kept(library: Library) -> AsyncIterator[Kept]:
+    """Open what keeps the scenes of a library; what each role has heard in them lies with its other talks."""
+    if isinstance(library, SharedLibrary):
+        async with kept_in(library.address) as (saver, store):
+            yield Kept(saver, store, None, "")
+        return
+    folder = library.root / ".conversations"
+    make_folder(folder, within=library.root)
+    close_to_others(folder)
+    own = ItemStore(folder / "scenes!.memories.sqlite")
+
+    @cache
+    def of(role: str) -> ItemStore:
+        return ItemStore(file_of(role, library.root).with_suffix(".memories.sqlite"))
+
+    async with ConversationSaver.open(folder / "scenes!.sqlite") as saver:
+        yield Kept(saver, RoleStores(own, of), folder / "scenes!.locks", "")
 
 
 CONNECTIONS = 16

@@ -3,9 +3,9 @@
 import copy
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import wraps
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, messages_from_dict, messages_to_dict
 from langgraph.config import get_config
@@ -177,26 +177,48 @@ def _gatherer(graph: Any, settings: Settings | None) -> Any:
     return gather
 
 
-def _speaker(graph: Any, settings: Settings | None) -> Any:
-    """A part that takes its turn in a conversation of several."""
+class Turn(NamedTuple):
+    """What a part has said, what it remembers now, and why it has said that, and at what cost."""
+
+    reply: AIMessage
+    memory: dict[str, Any]
+    evidence: dict[str, Any]
+    usage: dict[str, Any]
+
+
+def turn_of(graph: Any) -> Callable[[Mapping[str, Any], Sequence[AnyMessage], Any], Awaitable[Turn]]:
+    """What has a graph take its turn: with what it remembers, what it is told, and its context.
+
+    What it remembers is plain JSON, its window under "messages"; what it is told stands after that.
+    """
     builder = copy.copy(graph.builder)
     builder.input_schema = builder.state_schema  # it is given what it remembers, too
     inner, kept = builder.compile(name=graph.name), [*builder.schemas[builder.state_schema]]
 
+    async def take(memory: Mapping[str, Any], told: Sequence[AnyMessage], own: Any) -> Turn:
+        window = messages_from_dict(memory.get("messages", []))
+        found = await inner.ainvoke({**memory, "messages": [*window, *told]}, context=own, output_keys=kept)
+        remembered = {one: value for one, value in found.items() if one not in NOT_KEPT}
+        remembered["messages"] = messages_to_dict(found["messages"])
+        return Turn(found["messages"][-1], remembered, found.get("evidence") or {}, found.get("usage") or {})
+
+    return take
+
+
+def _speaker(graph: Any, settings: Settings | None) -> Any:
+    """A part that takes its turn in a conversation of several."""
+    take = turn_of(graph)
+
     async def speak(state: PartState, runtime: Runtime[Any]) -> dict[str, Any]:
         name = str(get_config()["metadata"]["langgraph_node"])
         own = part_context(graph.builder.context_schema, settings, runtime.context, name)
-        memory = dict((state.get("parts") or {}).get(name) or {})
-        window = messages_from_dict(memory.pop("messages", []))
-        given = {**memory, "messages": [*window, heard(state["messages"], own.role)]}
-        found = await inner.ainvoke(given, context=own, output_keys=kept)
-        reply = found["messages"][-1]
-        remembered = {one: value for one, value in found.items() if one not in NOT_KEPT}
+        memory = (state.get("parts") or {}).get(name) or {}
+        turn = await take(memory, [heard(state["messages"], own.role)], own)
         return {
-            "messages": [AIMessage(reply.text, id=reply.id, name=own.role)],
-            "parts": {name: {**remembered, "messages": messages_to_dict(found["messages"])}},
-            "evidence": {name: found.get("evidence") or {}},
-            "usage": {f"{name}.{node}": used for node, used in (found.get("usage") or {}).items()},
+            "messages": [AIMessage(turn.reply.text, id=turn.reply.id, name=own.role)],
+            "parts": {name: turn.memory},
+            "evidence": {name: turn.evidence},
+            "usage": {f"{name}.{node}": used for node, used in turn.usage.items()},
         }
 
     return speak

@@ -293,7 +293,8 @@ async def spoken(
         if cut := len(played.encode()) - len(clipped(played, DIRECTIONS * BYTES).encode()):
             gone["directions"] = cut
         fitted = {"fitted": gone} if gone or shown is not whole else {}
-        return line.model_copy(update={"content": continued(begun, line.text)}), {**evidence, **fitted}
+        shown_why = {**evidence, **fitted, **run.not_yet(cast("Mapping[str, Any]", state).get("evidence"))}
+        return line.model_copy(update={"content": continued(begun, line.text)}), shown_why
     raise AssertionError("There is always a last prompt.")
 
 

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar, cas
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
 
 from dramaturg.models.answer_cache import ANSWERS
@@ -24,15 +33,19 @@ from dramaturg.models.embeddings import Embedder, embedder, embedder_name
 from dramaturg.models.environment import environment
 from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.telemetry import note
+from dramaturg.nodes.known import AsOf, as_of_in, cut_to, known_cut, not_yet
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.prompts import Prompt, load, prompts_in
+from dramaturg.stores.index.folder import LeftOut
 from dramaturg.stores.library import is_address, library_at, open_role
 from dramaturg.stores.library_folder import Library
+from dramaturg.stores.moments import as_moment
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
     from dramaturg.stores.index.folder import IndexKind
     from dramaturg.stores.index.folder import S as Store
+    from dramaturg.stores.index.opened import Index
     from dramaturg.stores.index.records import R
 
 __all__ = ["MissingInput", "RoleContext", "Run", "RunContext", "open_run"]
@@ -135,17 +148,34 @@ def deviations(kind: type[BaseModel]) -> dict[str, tuple[Any, Any]]:
     return {name: (paper, kind.model_fields[name].default) for name, paper in papers.items()}
 
 
+def _as_moment(text: str) -> str:
+    return as_moment(text.strip())
+
+
 class RoleContext(RunContext):
-    """Who plays, too, and how long a turn may take."""
+    """Who plays and as of when, too, and how long a turn may take."""
 
     role: Open[str] = Field(
         default="beethoven", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="The id of the role that answers."
+    )
+    as_of: Open[Annotated[str, BeforeValidator(str), AfterValidator(_as_moment)]] = Field(
+        default="",
+        max_length=200,
+        description="The moment up to which a role knows what it knew before anyone spoke: a day, a month or a year "
+        "(1824-05-07), an age (age 12), a place in its text (chapter 3; act 2, scene 1), or a name of the `timeline` "
+        "in its role.yaml. What is later is not known, by any method. Empty: all is known, and a chronicle is read as "
+        "of today. What a program brings as `now` comes first there.",
     )
     rules: Open[Literal["paper", "ours"]] = Field(
         default="ours",
         description="Defaults of the settings in which we deviate from a method's paper: ours, or its own. Each "
         "can be set alone.",
     )
+
+    @property
+    def playing(self) -> tuple[str, ...]:
+        """The ids of the roles that answer: of a scene there are several."""
+        return (self.role,)
 
     turn_deadline: Open[float] = Field(
         default=300,
@@ -192,11 +222,13 @@ class Opened:
         self.prompts: Mapping[str, Prompt] = {}
         """Those of the user and of the role, by name and language; they are read with the role."""
         self._embedder: Embedder | None = None
+        self.left_out: dict[str, LeftOut] = {}
+        """By kind, what was kept from the role in this run, since it is later than its time."""
         self.at_hand: dict[str, Any] = {}
         """What a node of this run has made that a later one would make again; it says of what, so as to be compared."""
         if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
             self._role, self._chat = outer._role, outer._chat
-            self.prompts, self._embedder = outer.prompts, outer._embedder
+            self.prompts, self._embedder, self.left_out = outer.prompts, outer._embedder, outer.left_out
             self._seen = outer._seen if outer.is_turn == self.is_turn else None
 
     @property
@@ -220,6 +252,7 @@ class Opened:
             self._role = self._role or open_role(self.context.role, library_of(self.context))
             self._seen = self._seen or (self._role.with_card_of_now() if self.is_turn else self._role)
             if self._chat is None:
+                as_of_in(self.context.as_of, self._seen.card)  # one that cannot be read is refused before all else
                 own = self.context.prompts
                 if own and not own.is_dir():
                     raise ValueError(f"There is no folder of prompts {own}.")
@@ -301,7 +334,34 @@ class Run(Generic[S_co]):
         """
         index = self.role.index(kind)
         held = index.held(version)
-        return held if held is not None else await asyncio.to_thread(index.open, version or None)
+        store = held if held is not None else await asyncio.to_thread(index.open, version or None)
+        return await self.as_known(index, store)
+
+    @property
+    def as_of(self) -> AsOf | None:
+        """The moment up to which the role knows things; None: it knows all."""
+        return as_of_in(self.settings.as_of, self.role.card)
+
+    async def as_known(self, index: "Index[Any, Store]", store: "Store") -> "Store":
+        """A version of an index as the role knows it at its time; what is later, evidence says (`not_yet`)."""
+        if (as_of := self.as_of) is None:
+            return store
+        there = known_cut(store, as_of, self.role.card)
+        cut = there if there is not None else await asyncio.to_thread(cut_to, index, store, as_of, self.role.card)
+        self.keep_back(**cut.left_out)
+        return cut
+
+    def keep_back(self, **left_out: LeftOut) -> None:
+        """Note what was kept from the role, by kind."""
+        self.opened.left_out.update(left_out)
+
+    def not_yet(self, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What evidence says of what was kept from the role in this turn, `not_yet`; nothing where nothing was.
+
+        Args:
+            evidence: that of the turn so far, which may have been begun by another run.
+        """
+        return {} if (as_of := self.as_of) is None else not_yet(as_of, self.opened.left_out, evidence or {})
 
 
 async def open_run(runtime: Runtime[Any], kind: type[S]) -> Run[S]:

@@ -22,6 +22,7 @@ from dramaturg.models.reading import SENTENCE_END, encodable
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, Run, by_rules, open_run, settings
 from dramaturg.prompts import one_line
+from dramaturg.stores.conversations.role_stores import store_of
 from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.role import Role
 
@@ -155,6 +156,13 @@ class SummarySettings(WindowSettings):
         "back, too. Empty: who a LangGraph server has let in, else each talk is for itself.",
     )
 
+    scenes: Closed[str] = Field(
+        default="",
+        max_length=200,
+        description="Under which name or key scenes are kept in which the role has played: what it has heard there "
+        "comes back, too. Empty: none do.",
+    )
+
 
 class RecalledTalk(TypedDict):
     """What was said at once, before the window, and comes back."""
@@ -229,7 +237,7 @@ def talk_records(runtime: Runtime[Any], own: RoleContext) -> TalkRecords | None:
         return None
     thread = runtime.execution_info.thread_id if runtime.execution_info else None
     if thread is not None and runtime.store is not None:
-        return TalkRecords(runtime.store, own.role, thread)
+        return TalkRecords(store_of(runtime.store, own.role), own.role, thread)
     saver = get_config().get("configurable", {}).get("__pregel_checkpointer")
     if thread is not None and saver:
         return TalkRecords(_without_store.setdefault(saver, InMemoryStore()), own.role, thread)

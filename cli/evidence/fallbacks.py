@@ -44,6 +44,7 @@ GONE = {
     "facts": Gone("nothing was noted of what was said", "talk_facts=off"),
     "remember": Gone("this turn is not remembered", "conversation_memories=0"),
     "summary": Gone("what has left the window was not noted", "summary_tokens=0"),
+    "next": Gone("nobody judged who speaks next, so who had been silent longest spoke", ""),
 }
 """By where an error stands in the evidence."""
 COUNTED = {"verdicts", "retrieved", "relations"}

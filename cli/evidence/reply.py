@@ -1,5 +1,6 @@
 """Why a reply is as it is, a table for each mechanism, and what it cost; the tables of passages are here."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, isfinite, nan
 from typing import Any
@@ -12,7 +13,7 @@ from dramaturg.cli.evidence.graph import graph_views
 from dramaturg.cli.evidence.identity import identity_views
 from dramaturg.cli.evidence.memories import memory_views, talk_views
 from dramaturg.cli.evidence.relations import relation_views
-from dramaturg.cli.output import decimal, errors, excerpt, table_of
+from dramaturg.cli.output import decimal, errors, excerpt, one_line, table_of
 from dramaturg.conversations.evidence import MECHANISMS, misfits
 
 COSTS = {
@@ -78,6 +79,12 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     for name in ("documents_warning", "speakers_warning"):
         if warning := evidence.get(name):
             yield Text(warning, style="yellow")
+    if kept_back := evidence.get("not_yet"):
+        yield not_yet_view(kept_back)
+    if "not_heard" in evidence:
+        whys = Counter(one["why"] for one in evidence["not_heard"])
+        told = ", ".join(f"{count:,} {one_line(why)}" for why, count in whys.items()) or "nothing"
+        yield Text(f"Not heard since its own last line: {told}.", style="dim")
     if error := evidence.get("documents_error"):
         yield Text(f"The role's documents could not be searched: {error}", style="yellow")
     if "retrieved" in evidence:
@@ -87,6 +94,17 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     if "selection" in evidence:
         selection = evidence["selection"]
         yield passages_table(selection_title(selection), selection["selected"], selection["verdicts"])
+
+
+def not_yet_view(kept_back: Mapping[str, Any]) -> Text:
+    """How much was kept from the role, since it is later than its time, or cannot be compared with it."""
+    told = {"later": "later than that", "not_comparable": "of a time that cannot be compared with it"}
+    parts = [
+        f"{', '.join(f'{kind} ({number:,})' for kind, number in kept_back[name].items())} {words}"
+        for name, words in told.items()
+        if kept_back[name]
+    ]
+    return Text(f"Not known at {one_line(kept_back['as_of'])}: {'; '.join(parts)}.", style="dim")
 
 
 def attribute_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:

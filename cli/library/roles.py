@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dramaturg.stores.versions import Version
 
 CARD_ONLY = "Card only: a role for you to play (--user-role), or one that answers by --method profile."
+LISTED = 5
+"""Times that are shown."""
 METHODS_OF = {
     "persona": ("amadeus", "role-rag"),
     "dialogues": ("emotional-rag", "drmr"),
@@ -115,11 +117,14 @@ def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption 
 def described(role: Role) -> dict[str, Any]:
     """Count what a role's files hold."""
     from dramaturg.nodes.dialogues.cast import unheard
+    from dramaturg.nodes.known import unread_times
     from dramaturg.nodes.text.splitter import longest_paragraph
     from dramaturg.stores.index.kinds import KINDS
 
     documents, lines = role.documents(), role.dialogues()
     warning = unheard(role.card, (line.speaker for line in lines))
+    unread_when = unread_times(role)
+    more = [f"and {len(unread_when) - LISTED:,} more"] if len(unread_when) > LISTED else []
     return {
         "role": role.id,
         "name": role.card.name,
@@ -134,6 +139,7 @@ def described(role: Role) -> dict[str, Any]:
         "dialogue lines": len(lines),
         **({"speakers": warning} if warning else {}),
         "memories": len(role.memories()),
+        **({"times that cannot be read": [*unread_when[:LISTED], *more]} if unread_when else {}),
         "identity triples": len(role.chronicle().triples),
         "questions": len(role.questions()),
         "indexed": [line for kind in KINDS if (line := index_line(role, kind))],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -76,8 +76,7 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a role one question or several. Without --thread the conversation is not kept."""
-    who = {"user_role": user_role, "known_as": user_role}
-    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who}
+    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who(user_role, method, server)}
     context = context_for(method, role, library, settings, **named)
     carry_to(server, library, role)
     say_unread(context)
@@ -86,6 +85,15 @@ def ask(
     kept = f"What was asked is kept, and /retry answers it in: {again}"
     stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
     asyncio.run(answered(method, context, questions, thread, server, evidence=evidence, as_json=as_json))
+
+
+def who(user_role: str, method: str, server: str) -> dict[str, str]:
+    """Who the user is; where the conversation is the library's, what the role has heard in scenes comes back in it."""
+    from dramaturg.conversations.scenes import EVERYBODY
+    from dramaturg.workflows.methods import context_type
+
+    scenes = {} if server or "scenes" not in context_type(method).model_fields else {"scenes": EVERYBODY}
+    return {"user_role": user_role, "known_as": user_role, **scenes}
 
 
 def say_unread(context: Any) -> None:
@@ -133,7 +141,7 @@ async def asked(talk: Conversation, question: str, *, evidence: bool) -> dict[st
     output = await shown(talk, partial(talk.take_turn, question), "" if evidence else "--evidence")
     if evidence:
         screen.print(evidence_view(output["evidence"]))
-    elif reason := why(output["evidence"]):
+    elif len(talk.context.playing) == 1 and (reason := why(output["evidence"])):
         screen.print(f"Why: {one_line(reason)}", style="dim", soft_wrap=True)
     return output
 
@@ -153,21 +161,34 @@ def chat(
     """Talk to a role. The conversation continues where it stopped, also after a restart."""
     from dramaturg.conversations.opening import begin_by_greeting, open_conversation
 
-    who = {"user_role": user_role, "known_as": user_role}
-    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who}
+    named = {"chat_model": model, "strategy": strategy, "prompts": prompts, **who(user_role, method, server)}
     context = context_for(method, role, library, settings, **named)
     among = [] if thread == "default" else ["--thread", thread]
     again = command_line("chat", role, *among, method=method, library=library, server=server)
     carry_to(server, library, role)
     say_unread(context)
+    converse(open_conversation(method, context, thread, server=server), begin_by_greeting, again)
+
+
+def converse(
+    opened: AbstractAsyncContextManager[Conversation],
+    begin: Callable[[Conversation], Coroutine[Any, Any, object]],
+    again: str,
+) -> None:
+    """Read lines and do what they say, until the input ends.
+
+    Args:
+        opened: the conversation.
+        begin: is called before the first line.
+        again: the command that goes on with it.
+    """
     # Lines are read outside of the event loop, which would keep Ctrl-C from the prompt.
     with asyncio.Runner() as runner:
-        opened = open_conversation(method, context, thread, server=server)
         talk = runner.run(opened.__aenter__())
         stopping.promise(f"What was said is kept, and `{again}` goes on.", goes_on=True)
         try:
             screen.print(HELP, style="dim")
-            runner.run(begin_by_greeting(talk))
+            runner.run(begin(talk))
             runner.run(recall(talk))
             while (line := next_line()) not in {None, "/quit", "/exit"}:
                 changes = interruptible(runner, talk, obeyed(talk, line or ""))

@@ -42,6 +42,9 @@ async def obey(talk: Conversation, line: str) -> None:
         return
     name, _, rest = line.partition(" ")
     command = COMMANDS.get(name)
+    if command is None and name in {form.partition(" ")[0] for form in SCENE_HELP} and len(talk.context.playing) > 1:
+        await shown(talk, partial(talk.take_turn, line))
+        return
     await (command.obey(talk, rest.strip()) if command else show_help(talk, rest))
 
 
@@ -49,6 +52,8 @@ async def speaker(talk: Conversation) -> str:
     """The name of the role."""
     from dramaturg.nodes.run import run_of
 
+    if len(talk.context.playing) > 1:
+        return "Scene"
     return (await run_of(talk.context)).role.card.name
 
 
@@ -243,13 +248,36 @@ def how_to_write(talk: Conversation) -> str:
     return f"It holds in this conversation; to write it into the chronicle: {command}"
 
 
-async def show_help(_: Conversation, __: str) -> None:
+async def script(talk: Conversation, _: str) -> None:
+    """Show a scene so far."""
+    from dramaturg.conversations.scenes import script_of
+
+    if len(talk.context.playing) < 2:
+        raise ValueError("This is no scene: /history has what was said.")
+    screen.print("\n".join(await script_of(talk)), soft_wrap=True, markup=False)
+
+
+async def show_help(talk: Conversation, _: str) -> None:
     """List the commands."""
     table = Table.grid(padding=(0, 2))
     for name, command in COMMANDS.items():
         table.add_row(f"{name} {command.takes}", command.help)
+    if len(talk.context.playing) > 1:
+        for form, meaning in SCENE_HELP.items():
+            table.add_row(form, meaning)
     table.add_row("/quit", "end the chat")
     screen.print(table, style="dim")
+
+
+SCENE_HELP = {
+    "/whisper NAME: TEXT": "say TEXT so that NAME alone hears it",
+    "/narrate TEXT": "tell what happens; all who are there see it",
+    "/enter NAME": "NAME comes, or shows itself; without a name: you do",
+    "/leave NAME": "NAME goes; without a name: you do",
+    "/hide NAME": "NAME hears what is said, and nobody knows",
+    "/next NAME": "have NAME speak next",
+    "/go": "have the scene go on",
+}
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -268,6 +296,7 @@ COMMANDS: Mapping[str, Command] = {
     "/forget": Command("WORDS", "forget for good all that holds WORDS, and what came of it", show_forgettable),
     "/retry": Command("", "finish a turn that failed", retry),
     "/approve": Command("N …", "let the role become what is shown under these numbers; none: nothing of it", approve),
+    "/script": Command("", "of a scene: all that was said, with who heard what was not for all", script),
     "/help": Command("", "these commands", show_help),
 }
 

@@ -148,9 +148,15 @@ def settings_table(kind: Any, known: Mapping[str, Any]) -> str:
 
 def plain(field: Any) -> Any:
     """A default as JSON has it."""
-    value = field.get_default(call_default_factory=True)
+    return as_json(field.get_default(call_default_factory=True))
+
+
+def as_json(value: Any) -> Any:
+    """A value as JSON has it; of settings, what is not their default."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", exclude_defaults=True)
+    if isinstance(value, tuple):
+        return [*map(as_json, value)]
     return sorted(value) if isinstance(value, frozenset | set) else value
 
 

@@ -159,7 +159,12 @@ def as_told(dialogue: StoredDialogue, cast: Cast) -> str:
 
 
 def speakers_warning(cast: Cast) -> str:
-    """That the names of the role, or of the user's, are nobody's in the dialogues; empty: they are somebody's."""
+    """That the names of the role, or of the user's, are nobody's in the dialogues; empty: they are somebody's.
+
+    Who speaks only later than the time of the turn is no slip.
+    """
+    if cast.store.later:
+        return ""
     lines, there = (line.speaker for one in cast.store.dialogues for line in one.lines), cast.store.graph
     own = "" if cast.card.name in there else unheard(cast.card, lines)
     user = nobody_like(cast.user, [one for one in there if one != cast.card.name]) if cast.user.names else ""

@@ -299,8 +299,12 @@ def records_in(state: Mapping[str, Any]) -> list[RoleRecord]:
 
 
 def of_user(records: Sequence[RoleRecord], cast: Cast) -> list[RoleRecord]:
-    """The records that this role has of the user: another one may have spoken on this thread."""
-    return records_of(records, cast.role.id, cast.user.known_as)
+    """The records that this role has of the user, of the time of the turn: another one may have spoken on this thread.
+
+    A record that was made of a dialogue that is later than that, when it was not, waits until then.
+    """
+    found = records_of(records, cast.role.id, cast.user.known_as)
+    return [one for one in found if cast.store.later.isdisjoint(one["dialogues"])]
 
 
 def records_of(records: Sequence[RoleRecord], role: str, user_role: str) -> list[RoleRecord]:

@@ -47,6 +47,8 @@ class Boundary(TypedDict):
     name: str
     reason: str
     told: bool
+    not_yet: NotRequired[bool]
+    """Whether it was declined since all that is written of it was later than the time of the turn."""
 
 
 Boundaries = Annotated[
@@ -71,7 +73,7 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
     run, question = await open_run(runtime, BoundarySettings), state["standalone"]
     graph = await graph_of_turn(run, state.get("graph_version"))
     declined = entries(state, "boundaries", Boundary, reason="", told=False)
-    kept = [one for one in declined if one["role"] == run.role.id]
+    kept = [one for one in declined if one["role"] == run.role.id and still_counts(one, graph)]
     known = {normal_name(one["name"]): one for one in kept if not close_relation(one["name"], run, graph)}
     met = [(one, held_by(one, known.values(), graph)) for one in state["entities"]]
     named = named_in(
@@ -88,7 +90,9 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
         if told or (lasting and entity["name"] in named):
             name = before["name"] if before else entity["name"]
             known.pop(normal_name(name), None)  # what was met last stands last
-            known[normal_name(name)] = {"role": run.role.id, "name": name, "reason": entity["reason"], "told": told}
+            boundary: Boundary = {"role": run.role.id, "name": name, "reason": entity["reason"], "told": told}
+            later: Any = {"not_yet": True} if graph.is_later(name) else {}
+            known[normal_name(name)] = {**boundary, **later}
     most = run.settings.boundaries
     runtime.stream_writer({"event": "scoped", "entities": shown})
     return {
@@ -97,6 +101,11 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
         "evidence": {"entities": shown},
         "usage": {"keep_boundaries": run.usage},
     }
+
+
+def still_counts(one: Boundary, graph: KnowledgeGraph) -> bool:
+    """Whether what was declined stays so: what was of a later time does not, once that time has come."""
+    return one["told"] or not one.get("not_yet") or graph.is_later(one["name"])
 
 
 def held_by(entity: ScopedEntity, known: Iterable[Boundary], graph: KnowledgeGraph) -> Boundary | None:

@@ -12,14 +12,16 @@ from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.nodes.edited import entries
-from dramaturg.nodes.identity.perception import DateSettings, PerceptionState, date_of_turn
+from dramaturg.nodes.identity.perception import PerceptionState, date_of_turn
 from dramaturg.nodes.open_settings import Open
-from dramaturg.nodes.run import Run
+from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import filled
 from dramaturg.stores.documents.chronicle import triple_key
 from dramaturg.stores.documents.forms import Triple
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.library import open_role
+from dramaturg.stores.moments import read_moment
 from dramaturg.stores.names import relation_name
 from dramaturg.stores.role import Role
 
@@ -44,7 +46,7 @@ GivenRelation = Annotated[
 GivenObject = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
-class IdentitySettings(DateSettings):
+class IdentitySettings(RoleContext):
     """What an identity is made of."""
 
     office: Open[str] = Field(
@@ -132,27 +134,52 @@ async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Ident
         rules = await asyncio.to_thread(lambda: open_role(office, role.root.parent).chronicle())
         if not rules.triples:
             raise RoleError(f"The office {office!r} has no rules: write them into {office}/chronicle.yaml.")
-    held, not_held = at_date(chronicle.triples, as_of)
-    of_office, not_of_office = at_date(rules.triples if rules else (), as_of)
+    # What a program brings as `now` comes before the time that is set: then what cannot be compared with it may hold.
+    told = AtMoment(as_of, role.card.timeline, surely=as_of == run.settings.as_of != "")
+    held, not_held = at_moment(chronicle.triples, told)
+    of_office, not_of_office = at_moment(rules.triples if rules else (), told)
+    if told.surely:
+        run.keep_back(triples=left_out_of(begun_by([*not_of_office, *not_held], told)))
     changes = [one for one in changes_in(state) if one["role"] == role.id]
     return Identity(
         role=role,
         name=role.card.name,
         language=run.language,
         as_of=as_of,
-        triples=tuple(apply_changes(held, changes_at_date(changes, as_of, not_held))),
+        triples=tuple(apply_changes(held, changes_at_moment(changes, told, not_held))),
         rules=tuple(of_office),
         not_held=(*not_of_office, *not_held),
         templates={**(rules.sentences if rules else {}), **chronicle.sentences},
     )
 
 
-def at_date(triples: Iterable[Triple], as_of: str) -> tuple[list[Triple], list[Triple]]:
-    """The triples that hold at a date, and those that do not."""
+class AtMoment(NamedTuple):
+    """The moment by which an identity is read; `surely`: what cannot be compared with it does not hold."""
+
+    as_of: str
+    timeline: tuple[str, ...]
+    surely: bool
+
+    def holds(self, triple: Triple) -> bool:
+        """Whether a triple holds then."""
+        return triple.holds_at(self.as_of, self.timeline, surely=self.surely)
+
+
+def at_moment(triples: Iterable[Triple], moment: AtMoment) -> tuple[list[Triple], list[Triple]]:
+    """The triples that hold at a moment, and those that do not."""
     held, not_held = list[Triple](), list[Triple]()
     for one in triples:
-        (held if one.holds_at(as_of) else not_held).append(one)
+        (held if moment.holds(one) else not_held).append(one)
     return held, not_held
+
+
+def begun_by(not_held: Iterable[Triple], moment: AtMoment) -> list[bool | None]:
+    """Of triples that do not hold, whether each has begun; None: its times cannot be compared."""
+    now, found = read_moment(moment.as_of, moment.timeline), list[bool | None]()
+    for one in not_held:
+        ends = now.ends_by(read_moment(one.until, moment.timeline)) if one.until else True
+        found.append(None if ends is None else not one.since or read_moment(one.since, moment.timeline).begins_by(now))
+    return found
 
 
 class _Change(TypedDict):
@@ -171,13 +198,13 @@ def changes_in(state: Mapping[str, Any]) -> list[IdentityChange]:
 
 
 async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) -> Identity:
-    """The identity of a turn, where it has any triples.
+    """The identity of a turn, where its chronicle has any triples, be they of another time.
 
     Raises:
         RoleError: it has none.
     """
     identity = await identity_of(run, state)
-    if identity.triples:
+    if identity.triples or identity.not_held:
         return identity
     role = identity.role.id
     raise RoleError(
@@ -186,8 +213,10 @@ async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) 
     )
 
 
-def changes_at_date(changes: Iterable[IdentityChange], as_of: str, not_held: Sequence[Triple]) -> list[IdentityChange]:
-    """The changes of a conversation that count at a date.
+def changes_at_moment(
+    changes: Iterable[IdentityChange], moment: AtMoment, not_held: Sequence[Triple]
+) -> list[IdentityChange]:
+    """The changes of a conversation that count at a moment.
 
     Left out is what holds only after it, and what the chronicle has taken over and ended: it holds then, and not now.
     """
@@ -196,8 +225,8 @@ def changes_at_date(changes: Iterable[IdentityChange], as_of: str, not_held: Seq
         alike[triple_key(one)].append(one)
 
     def counts(new: Triple) -> bool:
-        ended = new.since and any(one.holds_at(new.since) for one in alike[triple_key(new)])
-        return new.holds_at(as_of) and not ended
+        ended = new.since and any(one.holds_at(new.since, moment.timeline) for one in alike[triple_key(new)])
+        return moment.holds(new) and not ended
 
     return [change for change in changes if counts(Triple.model_validate(change["triple"]))]
 

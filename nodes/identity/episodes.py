@@ -27,6 +27,7 @@ from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passa
 from dramaturg.nodes.turn import shown_name, stranger_name, talk_records
 from dramaturg.prompts import fence
 from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
+from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
 
@@ -107,7 +108,7 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
     run = await open_run(runtime, EpisodeSettings)
     shown = {str(message.id) for message in (state["messages"] if is_reply(state) else state["messages"][-1:])}
     own = [one for one in await conversation_episodes(state, run, kept_talk(runtime, run)) if one["id"] not in shown]
-    stream = [*await asyncio.to_thread(formative_episodes, run.role), *own]
+    stream = [*await asyncio.to_thread(known_episodes, run), *own]
     near, model = dict[str, float](), await run.embedder()
     if stream:
         vector = unit_rows([await model.query(search_text(state))])[0]
@@ -136,7 +137,8 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
     ]
     left_out = {"episodes_left_out": len(ranked) - len(found)} if len(found) < len(ranked) else {}
     recalled = [{**stream[at], "text": found[at]} for at in sorted(found)]
-    return {"recalled_episodes": recalled, "evidence": {"episodes": episodes, **left_out}}
+    not_yet = run.not_yet(state.get("evidence"))
+    return {"recalled_episodes": recalled, "evidence": {"episodes": episodes, **left_out, **not_yet}}
 
 
 def episodes_in(state: Mapping[str, Any]) -> list[Episode]:
@@ -191,6 +193,16 @@ def episode_of(record: TalkRecord, dates: Mapping[str, str], role: Role, strange
 def exchange_text(asker: str, question: str, role: str, reply: str) -> str:
     """What was said, each on one line: nothing of it can look like another memory, or like words of the other one."""
     return "\n".join(f"{name}: {' '.join(text.split())}" for name, text in ((asker, question), (role, reply)))
+
+
+def known_episodes(run: Run[EpisodeSettings]) -> list[Episode]:
+    """The memories that a role has before anything happens, as far as they are known at its time; blocks."""
+    found, as_of = formative_episodes(run.role), run.as_of
+    if as_of is None:
+        return found
+    known = [as_of.knows_text(one["at"]) for one in found]
+    run.keep_back(memories=left_out_of(known))
+    return [one for one, is_known in zip(found, known, strict=True) if is_known]
 
 
 def formative_episodes(role: Role) -> list[Episode]:

@@ -5,37 +5,15 @@ from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.channels import EphemeralValue
 from langgraph.runtime import Runtime
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from dramaturg.models.reading import normalize_word
-from dramaturg.nodes.open_settings import Open
 from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import RoleContext, Run, needs, settings
 from dramaturg.nodes.self_contained import in_full, talk_before
 from dramaturg.nodes.turn import LONGEST_MESSAGE, StandaloneState, TurnInput
-from dramaturg.stores.documents.forms import last_day
-
-
-def _as_date(given: object) -> str:
-    """A date as a setting takes it; YAML reads such a thing as a number or a date."""
-    text = str(given)
-    if text:
-        last_day(text)
-    return text
-
-
-class DateSettings(RoleContext):
-    """The time that a role knows of."""
-
-    as_of: Open[Annotated[str, BeforeValidator(_as_date)]] = Field(
-        default="",
-        max_length=10,
-        description="The date of a conversation: a day, a month or a year, such as 1824-05-07, of which the last day "
-        "counts; empty: today. What holds only before or after it is left out. What a program brings as `now` "
-        "comes first.",
-    )
 
 
 class PerceptInput(TypedDict):
@@ -65,7 +43,7 @@ class DecisionInput(TurnInput, PerceptInput):
 class Percept(TypedDict):
     """What was perceived in this decision; `observations` is None in a conversation.
 
-    `as_of` is the date by which an identity is read: of `now`, of the settings, or today as the turn began.
+    `as_of` is the moment by which an identity is read: of `now`, of the settings, or today as the turn began.
     """
 
     scene: str
@@ -102,7 +80,7 @@ async def perceive(state: PerceptionState, runtime: Runtime[Any]) -> dict[str, A
         msg = f"`scene`, `observations` and `options` have {length:,} characters, and {LONGEST_MESSAGE:,} are the most."
         raise ValueError(msg)
     now = parse_time(percept["now"]) or datetime.now(UTC).astimezone()
-    chosen = "" if percept["now"] else settings(runtime, DateSettings).as_of
+    chosen = "" if percept["now"] else settings(runtime, RoleContext).as_of
     percept["as_of"] = chosen or now.date().isoformat()
     options = [normalize_word(one) for one in percept["options"]]
     if len({*options}) != len(options) or len(options) == 1 or not all(options):
@@ -138,7 +116,7 @@ def is_reply(state: PerceptionState) -> bool:
 
 
 def date_of_turn(state: PerceptionState) -> str:
-    """The date by which an identity is read: a day, a month or a year; empty where the time is not known."""
+    """The moment by which an identity is read, such as a day; empty where the time is not known."""
     percept = state["percept"]
     now = parse_time(percept["now"])
     return percept.get("as_of") or (now.date().isoformat() if now else "")

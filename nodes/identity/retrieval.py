@@ -161,6 +161,8 @@ async def query_identity(state: IdentityRetrievalState, runtime: Runtime[Any]) -
     if not run.settings.has_query:
         return plan
     identity = await chronicled_identity(run, state)
+    if not identity.triples:  # of this time there are none
+        return plan
     relations = list(dict.fromkeys(one.relation for one in identity.triples))
     messages = run.prompt("query_identity").messages(
         role=identity.name,
@@ -220,7 +222,7 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
         known = {(one.subject, one.relation, one.object): one for one in triples}
         hits = search_chronicle([*known], cast("Any", strategy), wanted=own.identity_triples, rule=own.identity_rule)
         how, found = "strategy", [known[one] for one in hits]
-    if own.identity != "full" and (strategy is None or not found):
+    if triples and own.identity != "full" and (strategy is None or not found):
         # The top k by relevance(q, v), the cosine with what the role perceives.
         texts = [identity.sentence(one) for one in triples]
         near = await cosines(await run.embedder(), search_text(state), texts)
@@ -246,6 +248,7 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
             **not_held_evidence(identity),
         }
     }
+    evidence |= run.not_yet(state.get("evidence"))
     return {"identity": shown, "identity_text": identity.text(one for one, _ in kept), "evidence": evidence}
 
 

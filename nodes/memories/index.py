@@ -96,7 +96,7 @@ def memories_in(name: str, lines: Lines, card: RoleCard) -> Iterator[StoredMemor
             said, before[line.scene] = before.get(line.scene), line
             if not line.memory or spelling(line.speaker) not in names:
                 continue
-            own, when = line.text.strip(), line.date
+            own, when = line.text.strip(), line.when or line.date
             text = (f"{said.speaker}: {said.text.strip()}\n" if said else "") + f"{card.name}: {own}"
         if letters_of(own):
             identity, place = sha256(words_of(text).encode())[:12], f"{name}:{number}"

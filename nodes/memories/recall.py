@@ -233,6 +233,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
         "strategy": query.strategy,
         **({"calm": True} if query.calm else {}),
         "memories": found,
+        **run.not_yet(),
         **({"memories_left_out": left_out} if left_out else {}),
         **({"lost_memories": lost} if lost else {}),
         **({"memories_without_vector": without} if without else {}),
@@ -290,10 +291,13 @@ class Bank:
         self.memories, self.vectors, self.moods = memories, vectors, moods
         rows = [[(mood or {}).get(name, 0) for name in EMOTIONS] for mood in moods]
         known = [mood is not None for mood in moods]
-        self.numbers = MemoryBank(vectors, np.array(rows, float).reshape(-1, len(EMOTIONS)), known)
+        # At the time of which the role knows there may be none yet.
+        self.numbers = MemoryBank(vectors, np.array(rows, float), known) if memories else None
 
     def nearest(self, query: Query, most: int) -> list[MemoryEvidence]:
         """The pinned memories, all of them, then the nearest others, up to `most` together."""
+        if self.numbers is None:
+            return []
         pinned = [at for at, memory in enumerate(self.memories) if memory["pinned"]]
         context = query.context
         how: dict[str, Any] = {

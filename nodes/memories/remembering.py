@@ -22,6 +22,7 @@ from dramaturg.nodes.reply import AskedState
 from dramaturg.nodes.run import Run, needs, open_run
 from dramaturg.nodes.turn import talk_records
 from dramaturg.stores.conversations.memories import SPEAKER, ConversationMemories, ConversationMemory, exchange_in
+from dramaturg.stores.conversations.role_stores import store_of
 from dramaturg.stores.conversations.talk import TalkRecords, exchanges_in
 from dramaturg.stores.index.memories import MEMORY_KIND, NOT_ASKED, Mood
 from dramaturg.stores.index.vectors import Vectors, unit_rows, with_direction
@@ -100,7 +101,7 @@ def kept_memories(runtime: Runtime[Any], role: Role) -> ConversationMemories | N
     thread = runtime.execution_info.thread_id if runtime.execution_info else None
     if runtime.store is None or thread is None:
         return None
-    return ConversationMemories(runtime.store, role.id, thread)
+    return ConversationMemories(store_of(runtime.store, role.id), role.id, thread)
 
 
 def unfaded(ids: Sequence[str], context: RememberSettings) -> list[str]:

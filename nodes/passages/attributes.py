@@ -153,6 +153,8 @@ async def extract_attributes(state: AttributeState, runtime: Runtime[Any]) -> di
     passages = [store.get(candidate["passage"]) for candidate in state["selected"]]
     numbered = "\n\n".join(f"[{number}] {in_context(passage)}" for number, passage in enumerate(passages, start=1))
     data = {"question": asked(state), "passages": numbered}
+    if not passages:  # of the time of which the role knows there are none
+        return {"attributes": [], "evidence": {"attributes": []}}
     messages = run.prompt("extract_attributes").messages(role=run.role.card.name, data=data)
     found, noted = list[Attribute](), dict[str, Any]()
     try:

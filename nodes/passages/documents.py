@@ -16,7 +16,9 @@ from dramaturg.nodes.reply import NO_GROUNDS, Grounds, within_budget
 from dramaturg.nodes.run import RoleContext, Run, by_rules
 from dramaturg.nodes.self_contained import in_full
 from dramaturg.nodes.text.similarity import cosines
+from dramaturg.nodes.text.timed import TimedTexts
 from dramaturg.stores.errors import DamagedIndex
+from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
@@ -61,7 +63,8 @@ async def document_grounds(run: Run[DocumentSettings], state: Mapping[str, Any])
     grounds, _ = within_budget({**NO_GROUNDS, "texts": texts}, TOKENS)
     kept = grounds["texts"].get("knowledge", [])
     shown = [evidence_of(*one) for at, one in enumerate(found) if not at or in_context(one[0]) in kept]
-    return {**grounds, "evidence": {**warned, **({"knowledge": shown} if shown else {})}}
+    not_yet = run.not_yet(state.get("evidence"))
+    return {**grounds, "evidence": {**warned, **not_yet, **({"knowledge": shown} if shown else {})}}
 
 
 async def found_in_documents(
@@ -79,6 +82,7 @@ async def found_in_documents(
     model, said = await run.embedder(), " ".join(role.card.profile.split())
     store = await asyncio.to_thread(indexed, role, model.name)
     if store is not None:
+        store = await run.as_known(role.index(passage_kind(SPLITTER)), store)
         near = await asyncio.to_thread(store.search, await model.query(question), 4 * most)
         ranked = [(store.get(one), score) for one, score in near]
         warned = {"documents_warning": store.warning} if store.warning else {}
@@ -88,6 +92,11 @@ async def found_in_documents(
             warning = f"The documents of {role.id!r} have {length:,} characters: they are searched in their index only."
             return [], {"documents_warning": f"{warning} `dramaturg index {role.id}` makes it."}
         passages, _ = await asyncio.to_thread(split_documents, documents, PassageSettings())
+        if as_of := run.as_of:
+            said_when = TimedTexts({one.name: one for one in documents}, as_of.timeline).verdicts(as_of.knows)
+            known = [said_when(one.source, one.start, one.end) for one in passages]
+            run.keep_back(passages=left_out_of(known))
+            passages = [one for one, is_known in zip(passages, known, strict=True) if is_known]
         scores = await cosines(model, question, [one.embedding_text for one in passages])
         ranked = sorted(zip(passages, scores, strict=True), key=lambda one: -one[1])
     return [one for one in ranked if " ".join(one[0].text.split()) not in said][:most], warned

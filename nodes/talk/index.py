@@ -163,7 +163,9 @@ class TalkIndex:
                 self._take_vectors([place])
         return new
 
-    def nearest(self, words: str, vector: Vectors | None, until: int, most: int) -> list[Found]:
+    def nearest(
+        self, words: str, vector: Vectors | None, until: int, most: int, but: Sequence[int] = ()
+    ) -> list[Found]:
         """The records before `until` that are nearest to a question, best first; it blocks.
 
         Each way's scores go from 0 to 1, and are added up: how much better the best of a way is than the next counts,
@@ -174,9 +176,12 @@ class TalkIndex:
             vector: its meaning, of length 1, shape (d,); None: words alone count.
             until: how many records of the branch are looked at.
             most: how many are wanted.
+            but: the places of records that are not looked at.
         """
         until = min(until, len(self.records))
         meaning, word = self._by_meaning(vector, until), self._by_words(words, until)
+        for found in (meaning, word):
+            found[list(but)] = -np.inf
         lowest = meaning[np.isfinite(meaning)].min(initial=1.0)
         alone = from_0_to_1(meaning, lowest) + from_0_to_1(word, 0.0)
         around = np.pad(alone, 1)

@@ -7,7 +7,7 @@ methods' papers have talks of one turn.
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from threading import Lock
@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from babel.dates import format_timedelta
+from langchain_core.messages import AnyMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
@@ -23,7 +24,7 @@ from langgraph.store.base import BaseStore
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import ModelError, WeightsError
 from dramaturg.nodes.reply import BYTES
-from dramaturg.nodes.run import Run, needs, open_run, settings
+from dramaturg.nodes.run import RoleContext, Run, needs, open_run, settings
 from dramaturg.nodes.self_contained import in_full, refers_back
 from dramaturg.nodes.talk.facts import known_facts, noted, replaced_in
 from dramaturg.nodes.talk.index import Found, TalkIndex, words_of
@@ -38,7 +39,19 @@ from dramaturg.nodes.turn import (
     stranger_name,
     talk_records,
 )
-from dramaturg.stores.conversations.talk import Line, Note, Talk, TalkRecord, TalkRecords, TalksOf, read_all
+from dramaturg.stores.conversations.talk import (
+    HEADS,
+    Line,
+    Note,
+    Talk,
+    TalkHead,
+    TalkRecord,
+    TalkRecords,
+    TalksOf,
+    digest_of,
+    read_all,
+)
+from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 
@@ -70,6 +83,8 @@ class Told:
     """How many of its records are looked at."""
     kept: Mapping[str, TalkRecords]
     """Where its records are kept, by the id of each; of this talk all are in one place, and stand under ""."""
+    later: frozenset[int] = frozenset()
+    """The places of those that are of a later time than the role knows of, or of one that cannot be compared."""
 
 
 @needs(question="read_turn")
@@ -87,6 +102,8 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         return {"recalled_talk": []}
     talk = await kept.read(state.get("talk_head", ""))
     parts, notes = await told_before(kept, talk, state, run.settings), notes_with_room(talk.notes, run)
+    if run.as_of is not None:
+        parts = [in_time(one, run) for one in parts]
     if not parts:
         return {"recalled_talk": notes, **({"evidence": {"talk": list(map(dict, notes))}} if notes else {})}
     asked, evidence = asked_for(state), dict[str, Any]()
@@ -126,7 +143,7 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         }
         for told, one in zip(recalled, shown, strict=True)
     ]
-    evidence["talk"] = [*notes, *how]
+    evidence |= {"talk": [*notes, *how], **run.not_yet()}
     return {"recalled_talk": [*notes, *recalled], "evidence": evidence}
 
 
@@ -146,6 +163,53 @@ async def keep_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]:
     if user := known_as(own):
         await TalksOf(kept.store, kept.role, user).note(kept.thread, head)
     return {"talk_head": head, "recalled_talk": [], **written}
+
+
+async def keep_heard(
+    runtime: Runtime[Any], own: RoleContext, head: str, messages: Sequence[AnyMessage]
+) -> dict[str, Any]:
+    """Keep what a role has heard in a scene, also where it does not answer.
+
+    Args:
+        runtime: of the node around.
+        own: the settings of the role.
+        head: the id of the last record of what it has heard so far; empty: there is none.
+        messages: its window.
+
+    Returns:
+        What it remembers now: its `talk_head`; nothing, where nothing is kept.
+
+    Raises:
+        StorageError: the store cannot be written.
+    """
+    if not isinstance(own, SummarySettings) or (kept := talk_records(runtime, own)) is None:
+        return {}
+    head = await kept.extended(head, messages)
+    for key in told_under(own):
+        await TalksOf(kept.store, kept.role, key).note(kept.thread, head)
+    return {"talk_head": head} if head else {}
+
+
+async def keep_said(runtime: Runtime[Any], own: RoleContext, head: str, witnesses: Sequence[str], when: str) -> None:
+    """Keep who has heard the line that a role has said last in a scene, by the record that holds it.
+
+    Raises:
+        StorageError: the store cannot be written.
+    """
+    if head and isinstance(own, SummarySettings) and (kept := talk_records(runtime, own)) is not None:
+        await kept.save_witnesses(head, witnesses, when)
+        for key in told_under(own):
+            await TalksOf(kept.store, kept.role, key).note(kept.thread, head)
+
+
+def told_under(own: SummarySettings) -> list[str]:
+    """Under which names or keys other talks of the role are kept that may come back in this one."""
+    return list(dict.fromkeys(filter(None, [known_as(own), scenes_of(own)])))
+
+
+def scenes_of(own: SummarySettings) -> str:
+    """Under what the scenes of a role are kept, which is no name of a user."""
+    return f"\0scenes of {own.scenes}" if own.scenes else ""
 
 
 async def note_facts(kept: TalkRecords, head: str, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -171,7 +235,8 @@ def known_as(own: SummarySettings) -> str:
 
 def looked_up(told: Told, asked: Sequence[str], vectors: Sequence[Vectors | None]) -> list[Found]:
     """What is nearest to what is asked, of each by turns; it blocks."""
-    several = [told.index.nearest(*one, told.until, MOST) for one in zip(asked, vectors, strict=True)]
+    later = sorted(told.later)
+    several = [told.index.nearest(*one, told.until, MOST, later) for one in zip(asked, vectors, strict=True)]
     first = dict[int, Found]()
     for one in (one for row in zip_longest(*several) for one in row if one is not None):
         first.setdefault(one.at, one)
@@ -185,17 +250,39 @@ async def told_before(kept: TalkRecords, talk: Talk, state: TalkState, own: Summ
         index = await index_of(kept, head, talk)
         if until := before_window(index.records, {str(message.id) for message in state["messages"]}):
             parts.append(Told(index, until, {"": kept}))
-    if user := known_as(own):
-        of_user = TalksOf(kept.store, kept.role, user)
-        await of_user.begin(kept.thread, head)
-        talks = await of_user.others(kept.thread, OTHER_TALKS)
-        place = (*of_user.namespace, kept.namespace[1])
+    if keys := told_under(own):
+        talks = await others_of(kept, head, own)
+        place = (HEADS, digest_of(kept.role, "\n".join(keys)), kept.namespace[1])
         other = await index_of_all(
             kept.store, place, [(TalkRecords(kept.store, kept.role, one.thread), one.head) for one in talks]
         )
         if other.until:
             parts.append(other)
     return parts
+
+
+async def others_of(kept: TalkRecords, head: str, own: SummarySettings) -> list[TalkHead]:
+    """The other talks of the user, and the role's other scenes, in the order in which they were last spoken on.
+
+    What came of them is taken out of this talk where it is forgotten there: so it stands among them before.
+    """
+    found = dict[str, TalkHead]()
+    for key in told_under(own):
+        of_user = TalksOf(kept.store, kept.role, key)
+        await of_user.begin(kept.thread, head if key == known_as(own) else "")  # a talk is no scene
+        found |= {one.thread: one for one in await of_user.others(kept.thread, OTHER_TALKS)}
+    return sorted(found.values(), key=lambda one: (one.at, one.thread))[-OTHER_TALKS:]
+
+
+def in_time(told: Told, run: Run[SummarySettings]) -> Told:
+    """The same without what was heard in a scene of a later time than the role knows of."""
+    times, as_of = [one.when for one in told.index.records[: told.until]], run.as_of
+    verdicts = {when: as_of.knows_text(when) for when in set(times) if as_of is not None}
+    if all(verdicts.values()):
+        return told
+    later = {at: known for at, when in enumerate(times) if not (known := verdicts[when])}
+    run.keep_back(talk=left_out_of(later.values()))
+    return replace(told, later=frozenset(later))
 
 
 async def embed(told: Told, model: Embedder) -> None:
@@ -265,6 +352,8 @@ def with_room(
     for number, at in [*pinned, *wanted, *around]:
         records, hit = parts[number].index.records, known.get((number, at))
         if not 0 <= at < parts[number].until or (number, at) in chosen or records[at].is_forgotten:
+            continue
+        if at in parts[number].later:
             continue
         if sum(size for size in parts[number].index.sizes[at] if size <= LONG) > left:  # of a long line less is shown
             continue

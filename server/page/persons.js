@@ -111,7 +111,7 @@ function identityView(identity) {
       one.source ? h("p", { class: "faint" }, oneLine(one.source, 80)) : null))),
     identity.left_out ? h("p", { class: "warning" }, t("triples_left_out", { n: identity.left_out })) : null,
     identity.not_held?.triples?.length
-      ? h("p", { class: "faint" }, t("not_held", { day: oneLine(identity.not_held.as_of, 10), n: identity.not_held.count ?? 0,
+      ? h("p", { class: "faint" }, t("not_held", { day: oneLine(identity.not_held.as_of, 200), n: identity.not_held.count ?? 0,
         triples: oneLine(identity.not_held.triples.map((one) => one.sentence ?? "").join(" "), 600) }))
       : null,
   ];

@@ -79,8 +79,10 @@ function fellBack(evidence) {
 }
 
 function joined(evidence) {
-  const { parts, grounds } = evidence;
+  const { parts, grounds, not_yet } = evidence;
+  const kept = [not_yet?.later, not_yet?.not_comparable].flatMap((one) => Object.values(one ?? {}));
   return [
+    kept.length ? h("p", { class: "faint" }, t("not_yet", { day: oneLine(not_yet.as_of, 200), n: kept.reduce((sum, one) => sum + one, 0) })) : null,
     parts?.length ? h("p", { class: "faint" }, t("parts", { names: parts.join(", ") })) : null,
     grounds ? h("p", { class: "faint" }, t("grounds", { n: Number(grounds.tokens).toLocaleString() })) : null,
   ];

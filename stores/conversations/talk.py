@@ -30,6 +30,8 @@ CHANGED = "changed"  # the key of what says how often a talk's past was changed
 DIGITS = 32
 MOST_KEPT = 50_000  # records that stay in the process
 NOTES = "notes"  # the key of the user's notes
+SCENE = "dramaturg_scene"
+"""The key among a message's `additional_kwargs` of what is known of a line of a scene: who has heard it, and when."""
 MOST_NOTES, LONGEST_NOTE = 50, 500  # how many of them, and characters of one
 
 
@@ -86,6 +88,10 @@ class TalkRecord(BaseModel):
     """What was noted of it."""
     standings: tuple[Standing, ...] = ()
     """How the role has come to stand since then, to each user's role."""
+    witnesses: tuple[str, ...] = ()
+    """Of a line of a scene: the ids of the roles that have heard it."""
+    when: str = ""
+    """Of a line of a scene: its time there, in words; empty: nobody has said."""
     pinned: bool = False
     """Comes back whatever is asked."""
     embedding: str = ""
@@ -224,6 +230,7 @@ class TalkRecords:
         said = list(exchanges_in(messages))
         if not said:
             return head
+        scenes = {str(one.id): told for one in messages if (told := told_in(one))}
         known = self._since((await self.read(head)).back(head), said[0][0].id)
         if known:
             # The window may begin in the middle of what was said at once.
@@ -243,7 +250,16 @@ class TalkRecords:
             digest = sha256(canonical([head, [line.model_dump() for line in lines]]))[:DIGITS]
             if digest not in records:
                 when = (at or {}).get(lines[0].id) or datetime.now(UTC)
-                new[digest] = TalkRecord(id=digest, parent=head, place=at_place, said=lines, at=when)
+                scene = scenes.get(lines[0].id, {})
+                new[digest] = TalkRecord(
+                    id=digest,
+                    parent=head,
+                    place=at_place,
+                    said=lines,
+                    at=when,
+                    witnesses=tuple(scene.get("witnesses", ())),
+                    when=scene.get("when", ""),
+                )
             head = digest
         if new and next(iter(new.values())).parent not in records:  # what is kept from the first on was not read
             new = {**new, **{one.id: one for one in await self.get(new)}}
@@ -280,6 +296,11 @@ class TalkRecords:
             for now, new in there
             if (now.said, now.facts) == (new.said, new.facts)
         )
+
+    async def save_witnesses(self, head: str, witnesses: Sequence[str], when: str) -> None:
+        """Keep who has heard the line of a scene that is in a record, and when that was."""
+        there = await self.get([head])
+        await self.save(one.model_copy(update={"witnesses": tuple(witnesses), "when": when}) for one in there)
 
     async def save_facts(self, record: TalkRecord, facts: tuple[Fact, ...]) -> None:
         """Keep what was noted of a record, where that is as it was when a model was asked; see `save_meanings`."""
@@ -602,8 +623,20 @@ class TalksOf:
         return sorted(found, key=lambda one: (one.at, one.thread))[-most:]
 
 
+def told_in(message: AnyMessage) -> Mapping[str, Any] | None:
+    """What is known of a line of a scene: who has heard it; None: it is none."""
+    told = message.additional_kwargs.get(SCENE)
+    if not isinstance(told, Mapping) or not isinstance(told.get("when", ""), str):
+        return None
+    heard = told.get("witnesses")
+    return told if isinstance(heard, list) and all(isinstance(one, str) for one in heard) else None
+
+
 def exchanges_in(messages: Sequence[AnyMessage]) -> Iterator[tuple[Line, ...]]:
-    """What was said at once: each question with what came after it; a question without a reply is left out."""
+    """What was said at once: each question with what came after it; a question without a reply is left out.
+
+    A line of a scene stands by itself: who hears it need not answer.
+    """
     lines = list[Line]()
     for message in messages:
         text = message.text.replace("\0", "").strip().encode(errors="replace").decode()  # no half of a pair
@@ -613,6 +646,10 @@ def exchanges_in(messages: Sequence[AnyMessage]) -> Iterator[tuple[Line, ...]]:
         if text and message.type in {"human", "ai"}:
             name = message.name.replace("\0", "") if message.name is not None else None
             who: Literal["human", "ai"] = "human" if message.type == "human" else "ai"
-            lines.append(Line(id=str(message.id), who=who, name=name, text=text))
+            line, told = Line(id=str(message.id), who=who, name=name, text=text), told_in(message)
+            if who == "ai" or told is None:
+                lines.append(line)
+            elif told.get("kind") != "cue":
+                yield (line,)
     if lines and lines[-1].who == "ai":
         yield tuple(lines)

@@ -12,10 +12,11 @@ from dramaturg.stores.documents.forms import CHRONICLE, Chronicle, Triple
 from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.files import read_if_there, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
+from dramaturg.stores.moments import DATE, read_moment
 
 
 class Replacement(NamedTuple):
-    """A triple that holds since a date, which it has, and the triples that it took the place of."""
+    """A triple that holds since a moment, which it has, and the triples that it took the place of."""
 
     new: Triple
     old: tuple[Triple, ...]
@@ -93,14 +94,20 @@ def lines_after(triples: Sequence[Triple], changes: Sequence[Replacement]) -> Li
 
 
 def _ended(triple: Triple, since: str) -> Triple | None:
-    """A triple that holds until the day, month or year before a date; None: it did not hold then."""
+    """A triple that holds until the day, month or year before a date; None: it did not hold then.
+
+    What is before another moment, such as a chapter, nobody can name: it holds until then.
+    """
+    if not DATE.fullmatch(since):
+        return triple.model_copy(update={"until": since})
     first = date.fromisoformat(f"{since}-01-01"[:10])
     last = date.fromordinal(max(first.toordinal() - 1, 1)).isoformat()[: len(since)]
-    return None if triple.since and triple.since > last else triple.model_copy(update={"until": last})
+    begins_later = triple.since and read_moment(triple.since).begins_by(read_moment(last)) is False
+    return None if begins_later else triple.model_copy(update={"until": last})
 
 
 def _is_over(triple: Triple, since: str) -> bool:
-    return triple.until is not None and since[: len(triple.until)] > triple.until
+    return triple.until is not None and read_moment(since).ends_by(read_moment(triple.until)) is False
 
 
 def _rewritten(text: str, before: Sequence[Triple], after: Sequence[Triple | None]) -> str:

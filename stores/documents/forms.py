@@ -2,21 +2,21 @@
 
 import json
 import re
-from calendar import monthrange
 from collections.abc import Mapping
-from datetime import date
-from functools import lru_cache
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from dramaturg.stores.documents.front_matter import front_matter
 from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
+from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_bytes, sha256
 from dramaturg.stores.macros import Names, filled
+from dramaturg.stores.moments import When, read_moment, require_moment
 
 LONGEST_NAME = 200
 """Characters of a name, in a card, a line or a triple."""
@@ -60,6 +60,8 @@ class RoleCard(_Written):
     """Where the facts are from; for people, never in a prompt."""
     greetings: tuple[Text, ...] = Field(default=(), strict=False)
     """What the role may say before anybody has spoken: the first, and others in its place; macros are filled in."""
+    timeline: tuple[Name, ...] = Field(default=(), strict=False)
+    """Names of times in the order in which they come, such as chapters of a life."""
     card: Mapping[str, JsonValue] = {}
     """What of a character card has no other place in a role's files; see `dramaturg.stores.formats`."""
 
@@ -100,6 +102,8 @@ class Document(_Written):
     text: str
     sha256: str
     """Of the file's bytes."""
+    when: str = ""
+    """The time that all of it is of, as it says above its text; empty: it does not say."""
 
 
 class DialogueLine(_Line):
@@ -110,6 +114,8 @@ class DialogueLine(_Line):
     text: Text
     place: str | None = None
     date: str | None = None
+    when: str | None = None
+    """The moment that it is of; without it `date`, or else `scene`, says it."""
     pinned: bool = False
     """Whether the memory of it is recalled whatever is asked."""
     memory: bool = True
@@ -133,28 +139,6 @@ class Memory(_Line):
         if (self.text is None) == lone and pair == lone:
             return self
         raise ValueError("a memory has either `text`, or `question` and `answer`")
-
-
-DATE = re.compile(r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?")
-Day = Annotated[str, BeforeValidator(str), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
-"""A year, a month or a day, as ISO 8601 writes it; YAML reads such a thing as a number or a date."""
-
-
-@lru_cache(maxsize=128)  # a chronicle is read at one date, triple by triple
-def last_day(when: str) -> str:
-    """The last day of a year, a month or a day, as ISO 8601 writes it.
-
-    Raises:
-        ValueError: there is no such date.
-    """
-    found = DATE.fullmatch(when)
-    try:
-        year, month = int(found["year"] if found else 0), int((found and found["month"]) or 12)
-        day = int((found and found["day"]) or monthrange(year, month)[1])
-        return date(year, month, day).isoformat()
-    except ValueError:
-        msg = f"{when!r} is no date: write a year, a month or a day, as 1824, 1824-05 or 1824-05-07."
-        raise ValueError(msg) from None
 
 
 def _as_sentence(text: str) -> str:
@@ -181,21 +165,26 @@ class Triple(_Written):
     """The sentence that says it, where that of its relation would read badly."""
     source: str = ""
     """Where it is from."""
-    since: Day | None = None
-    until: Day | None = None
+    since: When | None = None
+    until: When | None = None
     """From when to when it holds, both included; None: always."""
 
-    def holds_at(self, when: str) -> bool:
-        """Whether it holds at a day, or the last one of a month or a year; at none in particular, what has no end does.
+    def holds_at(self, when: str, timeline: tuple[str, ...] = (), *, surely: bool = False) -> bool:
+        """Whether it holds at a moment, of a month or a year at its end; at none in particular, what has no end does.
 
-        Raises:
-            ValueError: there is no such date.
+        So it is with what begins or ends at a time that cannot be compared with the moment.
+
+        Args:
+            when: the moment; empty: none in particular.
+            timeline: the role's.
+            surely: what cannot be compared does not hold.
         """
-        if not when:
-            return self.until is None
-        day = last_day(when)
-        begun = self.since is None or self.since <= day
-        return begun and (self.until is None or day[: len(self.until)] <= self.until)
+        now = read_moment(when, timeline)
+        begun = read_moment(self.since, timeline).begins_by(now) if self.since else True
+        still = now.ends_by(read_moment(self.until, timeline)) if self.until else True
+        if begun is None or still is None:
+            return not surely and begun is not False and self.until is None
+        return begun and still
 
 
 class Chronicle(_Written):
@@ -249,12 +238,13 @@ _COMMENTS = {
     "language": "The language it answers in: en, zh or ko.",
     "profile": "Who it is, in a few sentences: every prompt begins with them.",
     "sources": "Where the facts are from; for people, never in a prompt.",
+    "timeline": "Names of times in their order, for what has a time and no date.",
     "greetings": "How it begins a conversation: the first, or one of the others in its place.",
     "card": "What of the character card that it was made of has no other place; it goes back into a card.",
 }
 _CARD_BLOCK = re.compile(r"^card:.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _ESCAPED = re.compile(r"[\U00010000-\U0010ffff]")
-_ONLY_WHERE_THERE = ("greetings", "card")
+_ONLY_WHERE_THERE = ("timeline", "greetings", "card")
 
 
 def parse_card(data: bytes, role: Path) -> RoleCard:
@@ -263,8 +253,22 @@ def parse_card(data: bytes, role: Path) -> RoleCard:
 
 
 def parse_chronicle(data: bytes, role: Path) -> Chronicle:
-    """Return what the bytes of `chronicle.yaml` hold; nothing where there are none."""
-    return parse_yaml(data, role / CHRONICLE, Chronicle, role)
+    """Return what the bytes of `chronicle.yaml` hold; nothing where there are none.
+
+    Raises:
+        RoleFileError: it cannot be used, or a time in it can neither be read nor is one of the role's timeline.
+    """
+    chronicle = parse_yaml(data, role / CHRONICLE, Chronicle, role)
+    times = [when for one in chronicle.triples for when in (one.since, one.until) if when]
+    if unknown := [when for when in times if not read_moment(when).is_read]:
+        timeline = parse_card(read_bytes(role / CARD, role), role).timeline
+        for when in unknown:
+            try:
+                require_moment(when, timeline)
+            except ValueError as error:
+                line = data.partition(when.encode())[0].count(b"\n") + 1
+                raise RoleFileError(f"{role.name}/{CHRONICLE}, line {line}: {error}") from error
+    return chronicle
 
 
 def read_documents(role: Path) -> list[Document]:
@@ -316,7 +320,9 @@ def with_values(text: str, values: Mapping[str, str | tuple[str, ...]]) -> str:
 
 def document(data: bytes, path: Path, role: Path) -> Document:
     """Return the document that these bytes are, or would be at this path."""
-    return Document(name=path.name, text=read_text(data, path, role), sha256=sha256(data))
+    front, text = front_matter(read_text(data, path, role))
+    when = front.get("when")
+    return Document(name=path.name, text=text, sha256=sha256(data), when="" if when is None else str(when))
 
 
 def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, LeftOut, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import query_row
 
@@ -88,12 +88,23 @@ class DialogueStore(IndexStore):
         self.dialogues: Sequence[StoredDialogue] = tuple(dialogues)
         self.graph = dialogue_graph(self.dialogues)
         self._by_id: Mapping[str, StoredDialogue] = {one.id: one for one in self.dialogues}
+        self.later: frozenset[str] = frozenset()
+        """The ids of the dialogues that it lacks, where it was cut to a time."""
 
     @classmethod
     def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
         """Return the version that these files hold; ValueError: they are not what was written."""
         (dialogues,) = files
         return cls(manifest, decode_records(dialogues, StoredDialogue), index)
+
+    def cut(self, rows: Sequence[int], left_out: Mapping[str, LeftOut]) -> Self:
+        """Return the same version with some of its dialogues; who speaks with whom there is its graph."""
+        some = super().cut(rows, left_out)
+        some.dialogues = tuple(self.dialogues[at] for at in rows)
+        some.graph = dialogue_graph(some.dialogues)
+        some._by_id = {one.id: one for one in some.dialogues}
+        some.later = frozenset(self._by_id.keys() - some._by_id)
+        return some
 
     def __contains__(self, dialogue: object) -> bool:
         """Whether this version has a dialogue of this id."""

@@ -3,13 +3,15 @@
 import contextlib
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from dramaturg.stores.changes import KeptDocuments
@@ -17,7 +19,7 @@ from dramaturg.stores.errors import DamagedIndex, EmbeddingMismatch, MissingInde
 from dramaturg.stores.files import canonical, move_folder, read_if_there, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index.parts import Digest, FileRecord, Piece, divided, record_of
 from dramaturg.stores.index.records import R
-from dramaturg.stores.index.vectors import Vectors, rows_of, unpack
+from dramaturg.stores.index.vectors import Vectors, rows_of, rows_only, unpack
 from dramaturg.stores.locks import copies
 
 VersionId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
@@ -172,6 +174,19 @@ class IndexKind(Generic[R, S]):
         return f"dramaturg index {role}" + (f" --method {self.method}" if self.method else "")
 
 
+class LeftOut(NamedTuple):
+    """How much of a kind is not known at a time: it is later, or nobody can say before what it was."""
+
+    later: int = 0
+    not_comparable: int = 0
+
+
+def left_out_of(known: Iterable[bool | None]) -> LeftOut:
+    """Return how many of some verdicts say that a thing is later, and how many that nobody can say."""
+    counts = Counter(known)
+    return LeftOut(counts[False], counts[None])
+
+
 class IndexStore(ABC):
     """One version of an index, in memory and immutable: a reader keeps the version that it opened."""
 
@@ -182,6 +197,10 @@ class IndexStore(ABC):
         self.manifest = manifest
         self.version = manifest.version
         self.warning = ""
+        self.left_out: Mapping[str, LeftOut] = {}
+        """Of a version that was cut to a time: by kind, what it lacks."""
+        self.cuts: dict[Any, Self] = {}
+        """This version as it was cut to times, by these; see `dramaturg.nodes.known`."""
         self._index = index
 
     @classmethod
@@ -236,13 +255,22 @@ class IndexStore(ABC):
     def in_place_of(self, error: Exception) -> Self:
         """Return the same version, with a warning that a newer one could not be read."""
         standing_in = copy(self)
+        standing_in.cuts = {}
         standing_in.warning = f"{error} Until then the version of {self.manifest.created:%Y-%m-%d %H:%M} UTC is read."
         return standing_in
 
     def vectors(self) -> Vectors:
         """Return the unit vectors, of shape (n, d)."""
+        if not self._index.ntotal:  # of a version that was cut to a time
+            return np.empty((0, self._index.d), np.float32)
         rows: Vectors = self._index.reconstruct_n(0, self._index.ntotal)
         return rows
+
+    def cut(self, rows: Sequence[int], left_out: Mapping[str, LeftOut]) -> Self:
+        """Return the same version with some of its vectors alone, and whatever they are of."""
+        some = copy(self)
+        some.cuts, some.left_out, some._index = {}, left_out, rows_only(self._index, rows)
+        return some
 
     def made_from(self, embedding: str, sources: Mapping[str, str]) -> bool:
         """Whether this embedding model made it from files with these checksums."""

@@ -1,10 +1,10 @@
 """The knowledge graph of a role: entities, relations and the sentences they come from, read once and verified."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from dramaturg.stores.documents.merges import Why
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import canonical
-from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest, left_out_of
 from dramaturg.stores.index.passages import PASSAGES_FILE, StoredPassage
 from dramaturg.stores.index.records import decode_records
 from dramaturg.stores.index.vectors import nearest, query_row
@@ -84,6 +84,8 @@ class Relation(_GraphRecord):
 
 
 _statements = TypeAdapter(tuple[Statement, ...])
+T = TypeVar("T", Entity, Relation)
+Known: TypeAlias = Callable[[str, int, int], bool | None]
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -109,6 +111,8 @@ class KnowledgeGraph(IndexStore):
         """Those of the documents; none in what an earlier version wrote."""
         self._names = list(graph)
         self._by_name = name_table(self.entities())
+        self._later: frozenset[str] = frozenset()
+        """Names, as they are compared, of what a version that was cut to a time does not know yet."""
 
     @classmethod
     def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
@@ -168,6 +172,62 @@ class KnowledgeGraph(IndexStore):
         first = len(self._names)
         near = nearest(self._index, query, k, range(first, first + len(self.sentences)))
         return [(self.sentences[at - first], score) for at, score in near]
+
+    def is_later(self, name: str) -> bool:
+        """Whether this version was cut to a time at which nothing is known by a name, and later something is."""
+        return normal_name(name) in self._later
+
+    def cut_to(self, known: Known, text: str, own: Collection[str]) -> Self:
+        """Return the same version with what known statements tell, and nothing that others do.
+
+        Nothing is left that was made of both: a description is then the known statements themselves, and a name that
+        the known text does not have means nobody yet.
+
+        Args:
+            known: whether a part of a document is known, by its name, start and end; None: nobody can say.
+            text: all that is known of the documents.
+            own: names that are known in any case: the role's.
+        """
+        text, own = normal_name(text), {*map(normal_name, own)}
+
+        def left(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+            return tuple(one for one in statements if known(one.source, one.start, one.end))
+
+        def names_of(entity: Entity) -> tuple[str, ...]:
+            found = tuple(one for one in entity.names if (key := normal_name(one)) in own or key in text)
+            return found or (entity.name,)
+
+        relations = [_with_only(one, left(one.statements)) for one in self.relations() if left(one.statements)]
+        ends = {end for one in relations for end in (one.source, one.target)}
+        entities, rows, gone, names = list[Entity](), list[int](), list[bool | None](), dict[str, str]()
+        for at, entity in enumerate(self.entities()):
+            statements, spelled = left(entity.statements), names_of(entity)
+            untold = not entity.statements and not self.graph[entity.name] and normal_name(entity.name) in text
+            if not (statements or untold or entity.name in ends):
+                of = [known(one.source, one.start, one.end) for one in entity.statements]
+                gone.append(None if of and not {*of} & {False} else False)
+                continue
+            taken = spelled[0] in self.graph or spelled[0] in names.values()
+            name = entity.name if entity.name in spelled or taken else spelled[0]
+            names[entity.name] = name
+            changed = {"name": name, "names": (name, *(one for one in spelled if one != name)), "why": ()}
+            entities.append(
+                _with_only(entity, statements).model_copy(update=changed if spelled != entity.names else {})
+            )
+            rows.append(at)
+        relations = [
+            one.model_copy(update={"source": names[one.source], "target": names[one.target]}) for one in relations
+        ]
+        told = [known(one.source, one.start, one.end) for one in self.sentences]
+        sentences, first = [at for at, one in enumerate(told) if one], len(self._names)
+        left_out = {"entities": left_out_of(gone), "sentences": left_out_of(told)}
+        some = self.cut([*rows, *(first + at for at in sentences)], left_out)
+        some.graph = graph_of(entities, relations, [self.sentences[at] for at in sentences])
+        some.passages = tuple(one for one in self.passages if known(one.source, one.start, one.end))
+        some.sentences = some.graph.graph["sentences"]
+        some._names, some._by_name = list(some.graph), name_table(entities)
+        some._later = frozenset(self._by_name.keys() - some._by_name.keys())
+        return some
 
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded: those of the entities in their order, then the sentences."""
@@ -252,6 +312,14 @@ def decode_graph(data: bytes) -> Graph:
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError("This is no knowledge graph.") from error
     return graph_of(entities, relations, sentences)
+
+
+def _with_only(one: T, statements: tuple[Statement, ...]) -> T:
+    """An entity, or a relation, of which some statements alone are known."""
+    if statements == one.statements:
+        return one
+    description = " ".join(dict.fromkeys(statement.text for statement in statements))
+    return one.model_copy(update={"statements": statements, "description": description})
 
 
 def name_table(entities: Iterable[Entity]) -> Mapping[str, str]:

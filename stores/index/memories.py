@@ -1,11 +1,11 @@
 """The memories of a role: read once, verified, each with its meaning and its mood."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, LeftOut, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 
 MEMORIES_FILE = "memories.jsonl"
@@ -74,6 +74,13 @@ class MemoryStore(IndexStore):
         if len(store.moods) != len(store.memories):
             raise ValueError("There is not one mood for each memory.")
         return store
+
+    def cut(self, rows: Sequence[int], left_out: Mapping[str, LeftOut]) -> Self:
+        """Return the same version with some of its memories."""
+        some = super().cut(rows, left_out)
+        some.memories = tuple(self.memories[at] for at in rows)
+        some.moods = tuple(self.moods[at] for at in rows)
+        return some
 
     @property
     def encoder(self) -> str:

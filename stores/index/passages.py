@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.index.folder import IndexKind, IndexStore, Manifest
+from dramaturg.stores.index.folder import IndexKind, IndexStore, LeftOut, Manifest
 from dramaturg.stores.index.records import Record, decode_records
 from dramaturg.stores.index.vectors import nearest, query_row
 
@@ -74,6 +74,13 @@ class PassageStore(IndexStore):
             return self._by_id[passage_id]
         except KeyError:
             raise RoleError(f"Version {self.version} has no passage {passage_id!r}.") from None
+
+    def cut(self, rows: Sequence[int], left_out: Mapping[str, LeftOut]) -> Self:
+        """Return the same version with some of its passages."""
+        some = super().cut(rows, left_out)
+        some.passages = tuple(self.passages[at] for at in rows)
+        some._by_id = {passage.id: passage for passage in some.passages}
+        return some
 
     def embedded_texts(self) -> list[str]:
         """Return the texts that were embedded, in the order of the passages."""

@@ -100,6 +100,16 @@ def unpack(data: bytes) -> Any:
     return index
 
 
+def rows_only(index: Any, rows: Sequence[int]) -> Any:
+    """Return an index of some of the vectors of another one, in the order of their places."""
+    import faiss
+
+    some = faiss.IndexFlatIP(index.d)
+    if rows:
+        some.add(np.ascontiguousarray(index.reconstruct_batch(np.asarray(rows, np.int64))))
+    return some
+
+
 def query_row(vector: Sequence[float] | NDArray[np.floating[Any]], dimension: int, k: int) -> Vectors:
     """Return a question's vector of shape (d,) as the row, of shape (1, d), that k neighbours are looked up for.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from dramaturg.stores.texts.dates import Day, dated, day_of
+from dramaturg.stores.dates import Day, dated, day_of
 from dramaturg.stores.texts.form import Line, Scene, SourceText, Unreadable
 
 FEWEST = 3

@@ -194,6 +194,25 @@ def test_a_role_is_shown_with_what_is_indexed(run: Command) -> None:
     assert "acts: 7 passages, openai:words" in out
 
 
+def test_times_are_shown_that_cannot_be_read(run: Command) -> None:
+    folder = Path(json.loads(run("show", "ada", "--json")[1])["folder"])
+    lines = [{"text": f"Memory {at}.", "when": when} for at, when in enumerate(["1841", "long ago", "as a girl"])]
+    (folder / "memories.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    shown = json.loads(run("show", "ada", "--json")[1])["times that cannot be read"]
+    assert shown == ["memories.jsonl:2: long ago", "memories.jsonl:3: as a girl"]
+    (folder / "persona" / "diary.md").write_text("---\nwhen: in youth\n---\nA storm.\n", encoding="utf-8")
+    assert "persona/diary.md: in youth" in run("show", "ada")[1]
+
+
+def test_a_role_of_one_time_does_not_tell_of_another(run: Command) -> None:
+    code, _, err = run("ask", "ada", "Who are you?", "--set", "as_of=some day")
+    assert (code, err.partition(": write")[0]) == (2, "Error: 'some day' is no moment that can be read")
+    folder = Path(json.loads(run("show", "ada", "--json")[1])["folder"])
+    (folder / "persona" / "life.md").write_text("# Chapter 1\n\nA sail.\n\n# Chapter 2\n\nA wreck.\n", encoding="utf-8")
+    _, out, _ = run("ask", "ada", "What came?", "--set", "as_of=chapter 1", "--evidence", "--method", "naive-rag")
+    assert "Not known at chapter 1: passages (1) later than that." in " ".join(out.split())
+
+
 def test_doctor_says_what_answers(run: Command) -> None:
     code, out, _ = run("doctor", "--json")
     found = {row["what"]: row for row in json.loads(out)}

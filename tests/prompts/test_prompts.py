@@ -69,6 +69,7 @@ PLAIN = {
     "role": "Ada",
     "aliases": "the keeper, Miss Quill",
     "when": "3 weeks ago",
+    "as_of": "chapter 3",
     "sentences": "6",
     "most": "12",
     "count": "3",

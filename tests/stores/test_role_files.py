@@ -182,7 +182,7 @@ def test_cards_that_are_refused(role: Role, text: str, says: str) -> None:
         (
             "chronicle.yaml",
             "triples:\n- {subject: A, relation: r, object: o, kind: goal, until: soon}",
-            "line 3: `triples.1.until` String should match pattern",
+            "line 3: 'soon' is no moment that can be read",
         ),
         ("chronicle.yaml", "sentences:\n  likes: $who likes $object", "line 3: `sentences.likes` must be a sentence"),
         ("chronicle.yaml", "sentences:\n  likes: $subject likes it", "line 3: `sentences.likes` must be a sentence"),

@@ -208,7 +208,8 @@ def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:
         tags = frozenset(re.findall(r"^<(\w+)>$", message.text, re.MULTILINE)) if message.type == "human" else None
         if tags:
             # The summary of a conversation, and the boundaries of this turn, stand before what a reply rests on.
-            asks = tags - {"summary", "recalled", "silent", "told", "unknown", "directed", "was_said", "directions"}
+            before = {"summary", "recalled", "silent", "told", "unknown", "directed", "was_said", "directions", "scene"}
+            asks = tags - before
             if asks > {"question"} and asks - {"question"} <= GROUNDS and not PARTS.get(asks):
                 return "reply", message.text
             # So does the talk so far before what is looked up or weighed.

@@ -58,6 +58,7 @@ def numbered() -> Callable[[str], str]:
 SHORT = {"window": 2}
 POOR = {"line": reasoned(2)}
 TOM = {"user_role": "Tom Quill"}
+TWO = [{"role": "ada", "method": "vanilla"}, {"role": "jim"}]
 BECOMES = {"reflected": found(finding("the sea", 1), finding("brandy"))}
 RUNS: Mapping[str, tuple[Played, ...]] = {
     "amadeus": (
@@ -110,6 +111,7 @@ RUNS: Mapping[str, tuple[Played, ...]] = {
     "role_gpt": (Played(), Played(SHORT)),
     "profile": (Played(), Played(SHORT)),
     "vanilla": (Played(), Played(SHORT)),
+    "scene": (Played({"cast": TWO}), Played({"cast": TWO, **SHORT, "user_role": "Tom", "next": "round"}, turns=2)),
     "cast": (Played({"asks": False, "review": True}),),
 }
 
@@ -380,6 +382,8 @@ EDITS = (
     Edit("ensemble", "speak", {"taking_part": ["passages"]}, ("keep_talk",)),
     Edit("ensemble", "speak", {"taking_part": ["passages"]}, ("keep_talk", "summarize"), SHORT),
     Edit("ensemble", "remember_episode", {"updates": True}, ("reflect",)),
+    Edit("scene", "choose_speaker", {"speaker": ""}, ("close",), {"cast": TWO}),
+    Edit("scene", "choose_speaker", {"speaker": "jim"}, ("speak",), {"cast": TWO}),
     Edit("naive_rag", "check_index", {"passages_stale": True}, ("amadeus_index",)),
     Edit("naive_rag", "keep_talk", {"window": 2}, ("summarize",)),
     Edit("crag", "evaluate_passages", {"action": "incorrect"}, ("respond_from_strips",), parts=YES),
@@ -462,7 +466,7 @@ async def test_an_edit_after_a_part_of_the_ensemble_loses_no_other(left_out: str
 @pytest.mark.parametrize("name", [name for name, taken in SERVED_INPUTS.items() if "messages" in taken])
 async def test_a_finished_turn_can_be_edited_and_another_taken(name: str, tmp_path: Path) -> None:
     whole_role(tmp_path)
-    run = await taken(name, Played(), tmp_path)
+    run = await taken(name, Played({"lines": 1} if name == "scene" else {}), tmp_path)
     last = (await steps_of(run))[-1]
     await run.graph.aupdate_state(THREAD, {"question": "Edited?"}, None if last.sequential else last.node)
     state = await run.graph.aget_state(THREAD)

@@ -38,7 +38,7 @@ export default {
   no_room: "Memories that found no room: {n}",
   unscored: "Relations whose score could not be had: {n}. They weigh nothing, and are not asked about again in this conversation.",
   no_score: "no score", dialogues: "Earlier scenes", revision: "brought by revision {n}", earlier_records: "From earlier chats", records: "Newly noted",
-  identity: "Who the character is", not_held: "Not true on {day} ({n}): {triples}", triples: "{n} triples, {how}", triples_left_out: "Triples that found no room: {n}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
+  identity: "Who the character is", not_yet: "Not known yet at {day}: {n}", not_held: "Not true on {day} ({n}): {triples}", triples: "{n} triples, {how}", triples_left_out: "Triples that found no room: {n}", how_strategy: "found by the query", how_similarity: "most like what is asked", how_all: "the whole chronicle", how_inferred: "inferred from memories",
   core: "core", neighbour: "a neighbour", plan: "Plan", feeling: "Feels", episodes: "Episodes", salience: "salience {n}",
   gate: "Identity check", allow: "allowed", revise: "to be revised", block: "blocked", unchecked: "let through unchecked", against: "against: {triple}",
   became: "Changes to the character", instead_of: "in place of: {triple}", declined: "Not approved: {n}.",

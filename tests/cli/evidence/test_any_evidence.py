@@ -18,6 +18,8 @@ WHOLE: dict[str, Any] = {
     "warning": "old",
     "documents_warning": "long",
     "speakers_warning": "nobody",
+    "not_yet": {"as_of": "chapter 3", "later": {"passages": 4, "memories": 1}, "not_comparable": {"triples": 2}},
+    "not_heard": [{"line": "m1", "by": "ben", "why": "whispered to Tom"}],
     "documents_error": "away",
     "talk": [
         {

@@ -72,7 +72,7 @@ async def test_what_a_program_brings_as_now_comes_first(role: Path) -> None:
     assert await known(role, as_of="1849", now="1900-01-01T09:00") == [*ALL, RUM]
 
 
-@pytest.mark.parametrize("wrong", ["1850-13", "1850-02-30", "May", "1850-5"])
+@pytest.mark.parametrize("wrong", ["1850-13", "1850-02-30", "1850-5"])
 def test_what_is_no_date_is_refused_in_a_sentence(wrong: str) -> None:
     with pytest.raises(ValueError, match=f"'{wrong}' is no date: write a year, a month or a day"):
         IdRagContext(as_of=wrong)

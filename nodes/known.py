@@ -1,0 +1,218 @@
+"""What a role knows at a time: a version of an index is cut to it when it is read, before anything is looked up in it.
+
+A cut version is one like any other, without what is later: whatever is looked up, ranked or counted in it takes no
+place from what is known. It is made once a moment, and kept with the version.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from dramaturg.nodes.text.timed import TimedTexts
+from dramaturg.stores.changes import KeptDocuments
+from dramaturg.stores.documents.forms import DialogueLine, Document, Memory, RoleCard, document
+from dramaturg.stores.documents.memories import Lines, form_of, read_memory_files, split_place
+from dramaturg.stores.documents.reading import parse_lines
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.files import sha256
+from dramaturg.stores.index.dialogues import DialogueStore
+from dramaturg.stores.index.folder import IndexStore, LeftOut, left_out_of
+from dramaturg.stores.index.graph import KnowledgeGraph
+from dramaturg.stores.index.memories import MemoryStore
+from dramaturg.stores.index.passages import PassageStore
+from dramaturg.stores.moments import Moment, read_moment, require_moment
+
+if TYPE_CHECKING:
+    from dramaturg.stores.index.folder import S
+    from dramaturg.stores.index.opened import Index
+    from dramaturg.stores.role import Role
+
+CUTS = 8
+"""The moments for which a version is kept as it is cut to them."""
+
+
+class AsOf(NamedTuple):
+    """The moment up to which a role knows what it knows, and the names of times that it has."""
+
+    text: str
+    timeline: tuple[str, ...]
+
+    @property
+    def moment(self) -> Moment:
+        """The moment."""
+        return read_moment(self.text, self.timeline)
+
+    def knows(self, moments: Iterable[Moment]) -> bool | None:
+        """Whether all of some moments have been; False: one is later; None: one cannot be compared."""
+        found = [one.ends_by(self.moment) for one in moments]
+        return False if False in found else None if None in found else True
+
+    def knows_text(self, when: str | None) -> bool | None:
+        """Whether what a text says has been; what has no time is always known."""
+        return self.knows([read_moment(when, self.timeline)] if when else [])
+
+
+def as_of_in(text: str, card: RoleCard) -> AsOf | None:
+    """The moment that is set for a role; None: none is.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    if not text:
+        return None
+    require_moment(text, card.timeline)
+    return AsOf(text, card.timeline)
+
+
+_lock = Lock()
+
+
+def known_cut(store: "S", as_of: AsOf, card: RoleCard) -> "S | None":
+    """A version as it is cut to a moment, if that is made; it waits for nothing."""
+    return store.cuts.get((as_of, card.name, card.aliases))
+
+
+def cut_to(index: "Index[Any, S]", store: "S", as_of: AsOf, card: RoleCard) -> "S":
+    """A version of an index as a role knows it at a moment, the same one each time; it may block.
+
+    Args:
+        index: whose version it is.
+        store: the version.
+        as_of: the moment.
+        card: the role's, whose own names it always knows.
+    """
+    if (there := known_cut(store, as_of, card)) is not None:
+        return there
+    made = _cut(index, store, as_of, card)
+    with _lock:
+        for old in list(store.cuts)[: 1 - CUTS]:
+            del store.cuts[old]
+        return store.cuts.setdefault((as_of, card.name, card.aliases), made)
+
+
+def _cut(index: "Index[Any, S]", store: "S", as_of: AsOf, card: RoleCard) -> "S":
+    sources: Any = _Sources(index, store)
+    cut: Any
+    if isinstance(store, KnowledgeGraph):
+        texts = TimedTexts(sources.documents(), as_of.timeline)
+        cut = store.cut_to(texts.verdicts(as_of.knows), texts.known(as_of.knows), (card.name, *card.aliases))
+    elif isinstance(store, PassageStore):
+        known = TimedTexts(sources.documents(), as_of.timeline).verdicts(as_of.knows)
+        cut = _kept(store, "passages", [known(one.source, one.start, one.end) for one in store.passages])
+    elif isinstance(store, MemoryStore):
+        lines = sources.lines()
+        found = [any_known(_of_places(one.places, one.when, lines, as_of)) for one in store.memories]
+        cut = _kept(store, "memories", found)
+    elif isinstance(store, DialogueStore):
+        lines = sources.lines()
+        cut = _kept(store, "dialogues", [_of_scene(one.source, one.scene, lines, as_of) for one in store.dialogues])
+    else:
+        raise TypeError(f"Nothing says how {type(store).__name__} is cut to a time.")
+    return cast("S", cut)
+
+
+def _kept(store: Any, kind: str, known: Sequence[bool | None]) -> Any:
+    rows = [at for at, one in enumerate(known) if one]
+    return store.cut(rows, {kind: left_out_of(known)})
+
+
+def any_known(found: Iterable[bool | None]) -> bool | None:
+    """Whether one of several copies of a thing is known: then it is."""
+    told = {*found}
+    return True if True in told else False if False in told else None
+
+
+class _Sources:
+    """What a version was made from, as it was then."""
+
+    def __init__(self, index: "Index[Any, Any]", store: IndexStore) -> None:
+        self._index, self._made_from = index, store.manifest.sources
+
+    def _read(self, name: str, digest: str) -> bytes | None:
+        data = KeptDocuments(self._index.folder.role).read(digest)
+        if data is None:
+            try:
+                data = self._index.sources.read(name)
+            except (OSError, RoleError):
+                return None
+        return data if sha256(data) == digest else None
+
+    def documents(self) -> Mapping[str, Document | None]:
+        """The documents by their names; None: nobody knows any more what it said."""
+        role = self._index.folder.role
+        read = {name: self._read(name, digest) for name, digest in self._made_from.items()}
+        return {name: None if data is None else document(data, role / name, role) for name, data in read.items()}
+
+    def lines(self) -> Mapping[str, Lines]:
+        """The lines of files of memories and dialogues, by the names of the files and their numbers."""
+        role = self._index.folder.role
+        read = {name: self._read(name, digest) for name, digest in self._made_from.items()}
+        return {
+            name: parse_lines(data, role / name, form_of(name), role) for name, data in read.items() if data is not None
+        }
+
+
+def when_of_line(line: Memory | DialogueLine, timeline: tuple[str, ...]) -> str:
+    """The time that a line of a file says it is of; else the name of its scene, or a chapter for its place, says it."""
+    if isinstance(line, Memory):
+        return line.when or ""
+    if told := line.when or line.date:
+        return told
+    if read_moment(line.scene, timeline).is_read:
+        return line.scene
+    return line.place if line.place and read_moment(line.place, timeline).place else ""
+
+
+def unread_times(role: "Role") -> list[str]:
+    """What people wrote as a time in a role's files and nobody can read, with its place: it is known at no moment."""
+    timeline = role.card.timeline
+    said = [(f"persona/{one.name}", one.when) for one in role.documents()]
+    for name, lines in read_memory_files(role.root).items():
+        said += [(f"{name}:{number}", when_of_line(line, timeline)) for number, line in lines.items()]
+    return [f"{place}: {when}" for place, when in said if when and not read_moment(when, timeline).is_read]
+
+
+def _of_places(
+    places: Iterable[str], when: str | None, files: Mapping[str, Lines], as_of: AsOf
+) -> Iterator[bool | None]:
+    """Of each copy of a memory, whether it is known; `when` is what its version says where its file is lost."""
+    for place in places:
+        name, number = split_place(place)
+        line = files.get(name, {}).get(number)
+        told = when if line is None else when_of_line(line, as_of.timeline)
+        yield None if line is None and not told else as_of.knows_text(told)
+
+
+_LINES = re.compile(r"(?P<file>.+):(?P<first>[0-9]+)(?:–(?P<last>[0-9]+))?")
+
+
+def _of_scene(source: str, scene: str, files: Mapping[str, Lines], as_of: AsOf) -> bool | None:
+    """Whether all lines of a dialogue are known; None also where nobody knows any more which they were."""
+    found = _LINES.fullmatch(source)
+    if not found or found["file"] not in files:
+        return None
+    lines = files[found["file"]]
+    numbers = range(int(found["first"]), int(found["last"] or found["first"]) + 1)
+    there = (line for at in numbers if isinstance(line := lines.get(at), DialogueLine) and line.scene == scene)
+    texts = {when_of_line(line, as_of.timeline) for line in there}
+    return as_of.knows(read_moment(text, as_of.timeline) for text in texts if text) if texts else None
+
+
+def not_yet(as_of: AsOf, left_out: Mapping[str, LeftOut], before: Mapping[str, Any]) -> dict[str, Any]:
+    """What evidence says of what was kept from a role; nothing where nothing was.
+
+    Args:
+        as_of: the moment.
+        left_out: by kind, how much.
+        before: the evidence so far, whose counts of other kinds stay.
+    """
+    said = before.get("not_yet") or {}
+    found = {
+        reason: {
+            **{kind: number for kind, number in said.get(reason, {}).items() if kind not in left_out},
+            **{kind: number for kind, one in left_out.items() if (number := getattr(one, reason))},
+        }
+        for reason in LeftOut._fields
+    }
+    return {"not_yet": {"as_of": as_of.text, **found}} if any(found.values()) else {}

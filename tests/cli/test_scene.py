@@ -1,0 +1,88 @@
+"""`dramaturg scene`: listed, played line by line or at a prompt, and written as a script."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dramaturg.testing import write_role
+
+from commands import Command
+from stub_endpoint import Endpoint
+
+INN = """place: An inn by night.
+lines: 1
+cast:
+- {role: ada, method: vanilla}
+- {role: ben, method: vanilla}
+- {role: tom, method: vanilla, absent: true}
+"""
+
+
+@pytest.fixture
+def inn(tmp_path: Path) -> str:
+    for role, name in (("ben", "Ben Gunn"), ("tom", "Tom Morgan")):
+        write_role(tmp_path, role, name=name)
+    (tmp_path / "inn.yaml").write_text(INN, encoding="utf-8")
+    return str(tmp_path / "inn.yaml")
+
+
+def test_a_scene_is_played_from_its_file_and_each_role_remembers_its_part(
+    run: Command, stub: Endpoint, inn: str
+) -> None:
+    code, out, _ = run("scene", inn, "/whisper Ben: The key is under the stone.", "Ada, good evening.", "--json")
+    assert code == 0
+    first, second = map(json.loads, out.splitlines())
+    assert [(one["role"], one["heard_by"]) for one in first["spoken"]] == [("ben", ["ben"])]
+    assert [(one["role"], one["heard_by"]) for one in second["spoken"]] == [("ada", ["ada", "ben"])]
+    assert second["evidence"]["ada"]["not_heard"][0]["why"] == "whispered to Ben Gunn"
+    for role, known in (("ben", True), ("ada", False)):
+        stub.asked.clear()
+        assert run("ask", role, "Where is the key?", "--method", "vanilla", "--thread", "t")[0] == 0
+        assert ("under the stone" in json.dumps(stub.asked[-1])) == known
+
+
+def test_the_evidence_says_what_was_kept_from_a_role(run: Command, inn: str) -> None:
+    code, out, _ = run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--evidence")
+    assert code == 0
+    assert "Not heard since its own last line: 1 whispered to Ben Gunn, 1 whispered." in " ".join(out.split())
+
+
+def test_a_scene_at_a_prompt_has_its_commands_and_goes_on(
+    run: Command, inn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = iter(["/enter Tom", "/help", "/nonsense", "/whisper Nobody: Hush.", "/script", "/quit"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
+    code, out, _ = run("scene", inn)
+    assert code == 0
+    for shown in (
+        "Tom Morgan comes in.",
+        "/whisper NAME: TEXT",
+        "is none; there are: Ada Quill, Ben Gunn, Tom Morgan.",
+    ):
+        assert shown in " ".join(out.split())
+    lines = iter(["/quit"])
+    assert "You: /enter Tom" in run("scene", inn)[1]
+
+
+def test_a_script_is_written(run: Command, inn: str, tmp_path: Path) -> None:
+    assert run("scene", inn, "--script", str(tmp_path / "inn.fountain"))[0] == 2
+    assert run("scene", inn, "/narrate The door opens.")[0] == 0
+    assert run("scene", inn, "--script", str(tmp_path / "inn.fountain"))[0] == 0
+    script = (tmp_path / "inn.fountain").read_text(encoding="utf-8")
+    assert "!The door opens." in script
+    assert "[[heard by Ada Quill, Ben Gunn]]" in script
+
+
+def test_scenes_are_listed_and_what_cannot_be_played_is_said(run: Command, inn: str, tmp_path: Path) -> None:
+    code, out, _ = run("scene")
+    assert code == 0
+    assert "apple_barrel" in out
+    assert json.loads(run("scene", "--json")[1]) == ["apple_barrel"]
+    code, _, err = run("scene", "apple_barell", "/go")
+    assert (code, "did you mean 'apple_barrel'" in err) == (2, True)
+    code, _, err = run("scene", inn, "/go", "--set", "linez=2")
+    assert (code, "did you mean 'lines'" in err) == (2, True)
+    (tmp_path / "bad.yaml").write_text(INN.replace("ben", "nobody"), encoding="utf-8")
+    code, _, err = run("scene", str(tmp_path / "bad.yaml"), "/go")
+    assert (code, "'nobody'" in err) == (2, True)

@@ -1,0 +1,194 @@
+"""Scenes of a library: read from their files, played, remembered by each role alone, written as a script."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dramaturg.conversations.opening import open_conversation
+from dramaturg.conversations.scenes import open_scene, read_scene, scenes_of, script_of, thread_of
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library import library_at
+from dramaturg.testing import ScriptedChatModel, WordEmbeddings, in_turn, write_role
+from dramaturg.workflows.methods import context_type
+
+CROWN = """place: An inn by night.
+opening: The fire is low.
+lines: 1
+cast:
+- {role: ada, method: vanilla}
+- {role: ben, method: vanilla}
+- {role: tom, method: vanilla, hidden: true, told: You lie under the table.}
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    for role, name in (("ada", "Ada Quill"), ("ben", "Ben Gunn"), ("tom", "Tom Morgan")):
+        write_role(tmp_path, role, name=name)
+    (tmp_path / "scenes").mkdir()
+    (tmp_path / "scenes" / "inn.yaml").write_text(CROWN, encoding="utf-8")
+    return tmp_path
+
+
+def scene_of(library: Path, model: Any, **given: Any) -> Any:
+    own = {"chat_model": model, "embedding_model": WordEmbeddings(), **given}
+    return read_scene(library_at(library), "inn", **own)
+
+
+async def played(library: Path, *lines: str, **given: Any) -> ScriptedChatModel:
+    model = ScriptedChatModel(write="Aye, so it is.")
+    async with open_scene(scene_of(library, model, **given), thread_of("inn")) as talk:
+        for line in lines:
+            await talk.take_turn(line)
+    return model
+
+
+async def asked(library: Path, role: str, question: str, thread: str = "", **given: Any) -> str:
+    """The prompt of a private talk with a role of the library."""
+    model = ScriptedChatModel()
+    own = {"library": str(library), "chat_model": model, "embedding_model": WordEmbeddings(), "role": role}
+    context = context_type("vanilla")(**own, scenes="everybody", **given)
+    async with open_conversation("vanilla", context, thread or "private") as talk:
+        await talk.take_turn(question)
+    return model.calls[-1].text
+
+
+async def test_what_a_role_has_heard_comes_back_in_its_next_talk_and_nothing_else(library: Path) -> None:
+    await played(library, "/whisper Ben: The brass key is under the hearth.", "/leave ben", "The duke sleeps upstairs.")
+    assert "The brass key is under the hearth." in await asked(library, "ben", "Where is the brass key?")
+    assert "in another talk" in await asked(library, "ben", "Where is the brass key?", "again")
+    for role in ("ada", "tom"):
+        shown = await asked(library, role, "Where is the brass key? Does the duke sleep?")
+        assert "hearth" not in shown
+        assert "The duke sleeps upstairs." in shown
+    assert "upstairs" not in await asked(library, "ben", "Does the duke sleep?")
+
+
+async def test_a_private_talk_is_no_scene_and_comes_back_in_none(library: Path) -> None:
+    await asked(library, "ada", "My sister keeps a tortoise, Ada.")
+    other = await asked(library, "ada", "Who keeps a tortoise?", "other")
+    assert "My sister" not in other
+    model = await played(library, "Ada, who keeps a tortoise?")
+    assert "My sister" not in model.calls[-1].text
+
+
+async def test_a_role_goes_on_with_its_memory_in_the_next_scene(library: Path) -> None:
+    await played(library, "/whisper Ada: The brass key is under the hearth.")
+    model = ScriptedChatModel()
+    async with open_scene(scene_of(library, model), thread_of("inn", "second night")) as talk:
+        await talk.take_turn("Ada, where is the brass key?")
+        await talk.take_turn("Ben, where is the brass key?")
+    first, second = (call.text for call in model.calls)
+    assert "is under the hearth" in first
+    assert "is under the hearth" not in second
+
+
+async def test_a_scene_begins_with_what_all_and_what_one_alone_is_told(library: Path) -> None:
+    model = await played(library, "Ben, a fine night.", "/next Tom")
+    ben, tom = (call.text for call in model.calls)
+    assert "The fire is low." in ben
+    assert "under the table" not in ben
+    assert "Tom Morgan" not in ben
+    assert "You lie under the table." in tom
+    assert "You are hidden" in tom
+
+
+async def test_what_is_forgotten_is_forgotten_by_everybody_who_has_heard_it(library: Path) -> None:
+    await played(library, "The brass key is under the hearth, Ada.", "A fine night, Ben.")
+    assert "hearth" in await asked(library, "ben", "Where is the brass key?", "before")
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        gone = await talk.forget(phrase="brass key")
+        assert gone.said
+    for role in ("ada", "ben", "tom"):
+        assert "hearth" not in await asked(library, role, "Where is the brass key?")
+    kept = b"".join(one.read_bytes() for one in (library / ".conversations").iterdir() if one.is_file())
+    assert b"hearth" not in kept
+
+
+async def test_a_scene_that_is_erased_is_gone_from_every_role(library: Path) -> None:
+    await played(library, "The brass key is under the hearth, Ada.")
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        await talk.erase()
+        assert await talk.history() == []
+    for role in ("ada", "ben", "tom"):
+        assert "hearth" not in await asked(library, role, "Where is the brass key?")
+
+
+async def test_a_script_says_who_has_heard_what_was_not_for_all(library: Path) -> None:
+    await played(library, "/narrate The door opens.", "/whisper Ben: Hush.", user_role="Squire")
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        script = "\n".join(await script_of(talk))
+    assert script.startswith("Title: inn\n\n.An inn by night.\n\n!The door opens.\n")
+    assert "Hush. [[heard by Ben Gunn]]" in script
+
+
+async def test_thoughts_are_heard_by_nobody_and_a_role_can_whisper(library: Path) -> None:
+    lines = in_turn("[I shall rob him.] Good evening.", "/whisper Ada: He is rich.", "What?")
+    model = ScriptedChatModel(write=lines)
+    async with open_scene(scene_of(library, model, lines=1), thread_of("inn")) as talk:
+        await talk.take_turn("Ben, speak.")
+        await talk.take_turn("Ben, again.")
+        await talk.take_turn("/next tom")
+    own, tom = model.calls[1].text, model.calls[2].text
+    assert "[I shall rob him.] Good evening." in own
+    assert "Ben Gunn: Good evening." in tom
+    assert "rob him" not in tom
+    assert "rich" not in tom
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/whisper Nobody: Hush.", "needs the name of somebody of the cast"),
+        ("/whisper Ben:", "There is nothing to whisper"),
+        ("/narrate", "There is nothing to narrate"),
+        ("/enter Bem Gunn", "Ben Gunn"),
+    ],
+)
+async def test_a_command_that_means_nothing_is_refused_and_nothing_is_kept(library: Path, line: str, said: str) -> None:
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        with pytest.raises(ValueError, match=said):
+            await talk.take_turn(line)
+        await talk.take_turn("Ben, good evening.")
+        assert [turn.question for turn in await talk.history()] == ["Ben, good evening."]
+
+
+async def test_who_has_gone_cannot_be_whispered_to(library: Path) -> None:
+    with pytest.raises(ValueError, match="Ben Gunn is not there to hear it: /enter Ben Gunn first"):
+        await played(library, "/leave ben", "/whisper Ben: Hush.")
+
+
+def test_a_scene_file_that_cannot_be_read_says_where(library: Path) -> None:
+    shelf = library_at(library)
+    assert {"inn", "apple_barrel"} <= {*scenes_of(shelf)}
+    with pytest.raises(RoleError, match="no scene 'inm'; did you mean 'inn'"):
+        read_scene(shelf, "inm")
+    (library / "scenes" / "bad.yaml").write_text(CROWN.replace("hidden", "hiden"), encoding="utf-8")
+    with pytest.raises(RoleError, match=r"bad\.yaml, line 7"):
+        read_scene(shelf, "bad")
+    (library / "scenes" / "twice.yaml").write_text(CROWN.replace("ben", "ada"), encoding="utf-8")
+    with pytest.raises(RoleError, match="in the cast twice"):
+        read_scene(shelf, "twice")
+
+
+async def test_who_speaks_is_judged_by_one_question_whatever_their_number(library: Path) -> None:
+    for policy in ("willing", "director"):
+        model = ScriptedChatModel(choose="2", write="Aye.")
+        async with open_scene(scene_of(library, model, next=policy), thread_of("inn", policy)) as talk:
+            await talk.take_turn("/narrate The door opens.")
+            output = await talk.take_turn("/narrate A man comes in.")
+        assert output["messages"][-1].name == "ben"
+        assert len([call for call in model.calls if "<conversation>" in call.text]) == 2
+        assert json.dumps(output["usage"]["choose_speaker"]["calls"]) == "1"
+
+
+async def test_what_was_heard_at_a_later_time_of_the_story_does_not_come_back(library: Path) -> None:
+    for when, thread, key in (("chapter 3", "early", "brass"), ("chapter 9", "late", "silver")):
+        context = scene_of(library, ScriptedChatModel(), as_of=when)
+        async with open_scene(context, thread_of("inn", thread)) as talk:
+            await talk.take_turn(f"Ada, the {key} key is under the hearth.")
+    for as_of, known in (("chapter 5", {"brass"}), ("chapter 9", {"brass", "silver"}), ("", {"brass", "silver"})):
+        shown = await asked(library, "ada", "Which key is under the hearth?", f"private {as_of}", as_of=as_of)
+        assert {one for one in ("brass", "silver") if f"the {one} key" in shown} == known
