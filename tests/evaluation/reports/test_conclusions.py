@@ -236,6 +236,29 @@ def test_a_question_that_all_methods_lack_is_left_out_by_a_record_that_the_repor
     assert read_plan(folder).excluded == ()
 
 
+def test_the_report_of_several_runs_leaves_out_what_they_do_but_not_what_another_has(
+    run: Command, tmp_path: Path
+) -> None:
+    def refused(_: str, role: str, question: int) -> bool:
+        return (role, question) == ("role-1", 7)
+
+    wishes = {"first": (EIGHT[:4], refused), "second": (EIGHT[4:], refused), "again": (EIGHT[:4], lambda *_: False)}
+    folders = {
+        name: str(made_run(tmp_path / name, spread_over_roles, roles=roles, questions=10, skip=skip))
+        for name, (roles, skip) in wishes.items()
+    }
+    why = ("--because", "the server refuses it")
+    assert run("report", folders["first"], "--leave-out", "role-1/7", *why)[0] == 0
+    for names, number, left_out in (("first second", 79, ["7"]), ("first second again", 80, [])):
+        several, out = [folders[name] for name in names.split()], tmp_path / "all"
+        told = json.loads(run("report", *several, "--out", str(out), "--json")[1])
+        assert not any("Question 7?" in one for one in told["problems"])
+        assert {one["interval"]["n_values"] for one in told["rows"]} == {number}
+        assert [one["question"] for one in told["run"]["excluded"]] == left_out
+        for name in ("report.md", "report.html"):
+            assert ("Left out of this report" in (out / name).read_text("utf-8")) == bool(left_out)
+
+
 # One comparison is primary
 
 
