@@ -388,7 +388,7 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
         for warning in credit.warnings:
             note(f"{credit.metric} by {credit.judge}: {warning}.")
     if not heard.valid:
-        note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
+        note("This run is incomplete: interviews lack too much, or are not over; the report says which.", "yellow")
     if not found.valid:
         note("This run is incomplete; the same command asks for what is missing:", "yellow")
         for problem in found.missing:

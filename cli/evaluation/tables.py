@@ -107,8 +107,8 @@ def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
     """The type and the scores of each role by one inventory, as each method plays it; spreads are in the report."""
     names = [one.name for one in inventory.dimensions]
     table = Table(title=inventory.name, title_justify="left")
-    for head in ("method", "role", "seeds", "type", *names, "missing", "valid"):
-        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type", "missing", "valid"))
+    for head in ("method", "role", "seeds", "type", *names, "missing", "complete"):
+        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type", "missing", "complete"))
     for one in found:
         scores = ("none" if of.score is None else f"{of.score:.1f}" for of in one.scores.values())
         gone = f"{one.missing} of {one.wanted}"

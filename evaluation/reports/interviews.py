@@ -52,7 +52,7 @@ class Portrait(NamedTuple):
     valid: bool
     """Whether all interviews are over, and none lacks more than an interview may."""
     reasons: tuple[str, ...]
-    """Why interviews are not valid."""
+    """Why interviews are incomplete."""
 
 
 class InterviewTables(NamedTuple):
@@ -178,7 +178,7 @@ def invalid_lines(plan: Plan, found: InterviewTables) -> Iterator[str]:
         waiting = sum(len(one.interviews) - len(one.seeds) for one in found.portraits)
         lacking = sum(len(one.reasons) for one in found.portraits)
         yield (
-            f"**This run is invalid**: of {len(plan.interviews)} interviews {lacking} lack too much, and {waiting} are "
+            f"**This run is incomplete**: of {len(plan.interviews)} interviews {lacking} lack too much, and {waiting} are "
             "not over. The same command goes on with the latter; what the former lack stays missing until their files "
             f"and checkpoints in {FOLDER}/ are removed."
         )
@@ -195,7 +195,7 @@ def inventory_parts(plan: Plan, inventory: Inventory, found: InterviewTables, li
     )
     of = [one for one in found.portraits if one.inventory == inventory.metric]
     names = [one.name for one in inventory.dimensions]
-    heads = ("method", "role", "seeds", "type", *names, "missing", "flags", "calls", "valid")
+    heads = ("method", "role", "seeds", "type", *names, "missing", "flags", "calls", "complete")
     yield table(heads, *(portrait_cells(one, link) for one in of))
     yield from agreement_parts(plan, inventory, [one for one in found.agreements if one.inventory == inventory.metric])
 
@@ -309,7 +309,7 @@ def interview_section(plan: Plan, one: Interview) -> str:
 def said_in(output: InterviewOutput) -> Iterator[str]:
     """All that was said in an interview, dimension by dimension."""
     if output["invalid_because"]:
-        yield f"<p class=warning>Not valid: {escape(output['invalid_because'])}</p>"
+        yield f"<p class=warning>Incomplete: {escape(output['invalid_because'])}</p>"
     for name, score in output["scores"].items():
         value = "none" if score["score"] is None else f"{score['score']:.2f}"
         yield f"<h4>{escape(name)}: {value}, {escape(score['letter'])}</h4>"

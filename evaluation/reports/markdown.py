@@ -109,7 +109,7 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
             "its score is that of a role that has nothing to say. If this score is high, a method's high score proves "
             f"little. {CEILING}, the ceiling, says the right answer where there is one: if it does not get the best "
             "score, the measure is the cause. The two are in no test and in no cost, and what is missing of them does "
-            "not make a run invalid."
+            "not make a run incomplete."
         )
     if len(plan.roles) == 1:
         yield (
