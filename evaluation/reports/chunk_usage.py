@@ -9,7 +9,8 @@ from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.metrics.chunks import chunk_duplication, chunk_usage
 from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval
-from dramaturg.evaluation.reports.tables import bounds, signed, table
+from dramaturg.evaluation.reports.document import Part, table
+from dramaturg.evaluation.reports.tables import bounds, signed
 
 OVER_ROLES = "over roles"
 Sizes = Mapping[tuple[str, str], int]
@@ -172,8 +173,8 @@ def passage_use(plan: Plan, records: Records) -> Iterator[PassageUse]:
         )
 
 
-def passage_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """The table in Markdown; nothing where no method looks passages up."""
+def passage_lines(plan: Plan, records: Records) -> Iterator[Part]:
+    """The section; nothing where no method looks passages up."""
     if found := list(passage_use(plan, records)):
         yield "## Passages"
         yield (

@@ -57,16 +57,19 @@ def test_a_gain_in_two_of_eight_roles_is_no_difference_of_methods(tmp_path: Path
 def test_below_six_roles_no_p_of_sign_flips_is_printed(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", spread_over_roles, roles=EIGHT[:4], questions=10))
     assert "Student's t over 4 roles, taking their differences for normal; sign flips reach 0.125" in report
-    assert "rests on Student's t" in report.splitlines()[2]
+    assert "rests on Student's t" in report
 
 
 def test_with_one_role_nothing_is_concluded_beyond_it(tmp_path: Path) -> None:
     report = report_of(made_run(tmp_path / "run", lambda method, *_: float(method == "profile"), questions=30))
     assert report.splitlines()[2] == (
         "Primary comparison with vanilla by accuracy (judged by judge, over the questions of one role, ada): profile "
-        "is better (profile − vanilla 1.000, 95 % [0.769, 1.000]). This is about more questions of this kind to this "
-        "role: nothing is concluded beyond it. Nothing shows whether judge can tell right from wrong."
+        "is better (profile − vanilla 1.000, 95 % [0.769, 1.000])."
     )
+    assert (
+        "\nThis is about more questions of this kind to this role: nothing is concluded beyond it. Nothing shows "
+        "whether judge can tell right from wrong.\n"
+    ) in report
 
 
 def test_one_question_has_no_test(tmp_path: Path) -> None:
@@ -86,9 +89,9 @@ def test_what_differs_on_every_role_is_found_and_said_in_a_sentence(tmp_path: Pa
     report = report_of(made_run(tmp_path / "run", spread_over_roles, roles=EIGHT, questions=10))
     assert report.splitlines()[2] == (
         "Primary comparison with vanilla by accuracy (judged by judge, over 8 roles): profile is better (profile "
-        "− vanilla 0.350, 95 % [0.245, 0.449]). Nothing shows "
-        "whether judge can tell right from wrong."
+        "− vanilla 0.350, 95 % [0.245, 0.449])."
     )
+    assert "\nNothing shows whether judge can tell right from wrong.\n" in report
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_methods_are_compared_with_the_baseline_and_other_pairs_are_exploratory(
     assert (other.first, other.second, other.p, other.corrected) == ("a", "c", None, None)
     assert other.interval.high < 0
     report = report_of(folder)
-    assert "### Differences from b" in report
+    assert "## Differences from b" in report
     assert "Exploratory: nobody planned to compare these" in report
 
 
@@ -308,9 +311,9 @@ def test_the_plan_names_a_primary_comparison_by_a_judge_or_the_mean_of_all(tmp_p
 
 def test_all_that_differs_is_said_without_a_word_of_others(tmp_path: Path) -> None:
     folder = made_run(tmp_path / "run", agreeing, methods=("a", "b"), judges=("A", "BB"), roles=EIGHT, questions=10)
-    said = report_of(folder).splitlines()[2]
-    assert "The one other comparison differs: b is better by accuracy (BB)." in said
-    assert "no proof that there is none" not in said
+    report = report_of(folder)
+    assert "The one other comparison differs: b is better by accuracy (BB)." in report.splitlines()[2]
+    assert "no proof that there is none" not in report
 
 
 def test_differences_stand_role_by_role(tmp_path: Path) -> None:
@@ -319,7 +322,9 @@ def test_differences_stand_role_by_role(tmp_path: Path) -> None:
     assert one.by_role == {role: pytest.approx(11 / 30 if role in EIGHT[:2] else 0) for role in EIGHT}
     for text in (path.read_text("utf-8") for path in written_report(folder)):
         assert "Role by role" in text
-    assert "| accuracy | all | judge (primary) | profile − vanilla | 0.367 | 0.367 | 0.000 |" in report_of(folder)
+    report = report_of(folder)
+    assert "| role | accuracy, all, judge (primary), profile |" in report
+    assert "| role-1 | 0.367 |\n| role-2 | 0.000 |" in report
 
 
 # Length
