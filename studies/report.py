@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.figures import calibration_figure, svg
 from dramaturg.evaluation.metrics.intervals import Interval, Share
 from dramaturg.evaluation.reports.document import in_pipes
@@ -24,6 +23,7 @@ from studies import (
     scope_detection,
     splitters,
 )
+from studies.separation import Separation
 from studies.study import Bench, Cell, Study, StudyFindings
 
 STUDIES: Mapping[str, Study] = {
