@@ -28,8 +28,10 @@ class Cell(NamedTuple):
     """Where that lies beside the Markdown."""
 
 
-Cells = Iterable[str | Cell | list[Cell]]
-"""A line of a table; what stands in a list is parted by commas."""
+Content = str | Cell | list[Cell]
+"""Of a cell; what stands in a list is parted by commas."""
+Cells = Iterable[Content]
+"""A line of a table."""
 
 
 class Note(NamedTuple):
@@ -44,7 +46,7 @@ class Table(NamedTuple):
     """A table."""
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[str | Cell | list[Cell]]]
+    rows: Sequence[Sequence[Content]]
     brief: Sequence[str] = ()
     """The heads of the columns that a screen shows."""
     title: str = ""
@@ -103,12 +105,12 @@ def piped(row: Cells) -> str:
     return "| " + " | ".join(" ".join(text.replace("|", "\\|").split()) for text in texts) + " |"
 
 
-def several(one: str | Cell | list[Cell]) -> list[Cell]:
+def several(one: Content) -> list[Cell]:
     """All that stands in a cell."""
-    return one if isinstance(one, list) else [Cell(one) if isinstance(one, str) else one]
+    return one if isinstance(one, list) else [one if isinstance(one, Cell) else Cell(one)]
 
 
-def text_of(one: str | Cell | list[Cell]) -> str:
+def text_of(one: Content) -> str:
     """The text of a cell alone."""
     return ", ".join(of.text for of in several(one))
 
@@ -117,10 +119,8 @@ def as_html(parts: Iterable[Part]) -> Iterator[str]:
     """Write parts of a report for its page; tags in them are text."""
     for one in parts:
         match one:
-            case str():
-                yield MARKDOWN.render(one)
-            case Note():
-                yield MARKDOWN.render(one.text)
+            case str() | Note():
+                yield MARKDOWN.render(one if isinstance(one, str) else one.text)
             case Table():
                 yield table_in_html(one)
             case Drawn():
@@ -142,7 +142,7 @@ def table_in_html(one: Table) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def cell_in_html(one: str | Cell | list[Cell]) -> str:
+def cell_in_html(one: Content) -> str:
     """A cell; the interval behind a mean is smaller."""
     there = several(one)
     kinds = ["number"] * any(NUMBER.match(of.text) for of in there) + ["withheld"] * any(of.grey for of in there)
