@@ -21,11 +21,11 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from dramaturg.evaluation.datasets.long_talks import LongTalks
 from dramaturg.models.embeddings import Embedder, embedder
 from dramaturg.models.environment import environment
 from dramaturg.nodes.talk.index import TalkIndex
 from dramaturg.stores.index.vectors import Vectors, unit_rows
+from studies.datasets.long_talks import LongTalks
 from studies.memory import indexed, records_of, talks_in
 from studies.study import Bench
 

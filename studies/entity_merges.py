@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
-from dramaturg.evaluation.metrics.calibration import separation
 from dramaturg.evaluation.metrics.intervals import wilson
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
@@ -17,6 +16,7 @@ from dramaturg.prompts import load
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.names import normal_name
 from dramaturg.workflows.role_rag_index import RoleRagIndexContext
+from studies.separation import separation
 from studies.study import (
     SEED,
     Bench,

@@ -13,20 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.evaluation.datasets.locomo import is_locomo, read_locomo
-from dramaturg.evaluation.datasets.long_talks import (
-    LOOKS,
-    Benchmark,
-    LongTalk,
-    LongTalks,
-    Session,
-    TalkLine,
-    TalkQuestion,
-    source_of,
-)
-from dramaturg.evaluation.datasets.longmemeval import is_longmemeval, read_longmemeval
 from dramaturg.evaluation.metrics.intervals import cluster_interval, paired_interval
-from dramaturg.evaluation.metrics.short_answers import says_unknown, several_f1, token_f1
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.models.errors import UNANSWERED
@@ -37,6 +24,19 @@ from dramaturg.stores.conversations.talk import Line, TalkRecord
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import canonical, sha256, write_bytes
 from dramaturg.stores.index.vectors import unit_rows
+from studies.datasets.locomo import is_locomo, read_locomo
+from studies.datasets.long_talks import (
+    LOOKS,
+    Benchmark,
+    LongTalk,
+    LongTalks,
+    Session,
+    TalkLine,
+    TalkQuestion,
+    source_of,
+)
+from studies.datasets.longmemeval import is_longmemeval, read_longmemeval
+from studies.short_answers import says_unknown, several_f1, token_f1
 from studies.study import Bench, Cell, Study, StudyCost, StudyFindings, StudyTable
 
 LANGUAGE = "en"

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dramaturg.evaluation.datasets.pdnc import LICENCE, LOOKS, GoldNovel, GoldQuote, novels_in
 from dramaturg.evaluation.metrics.intervals import cluster_interval
 from dramaturg.nodes.casting.asked import Stretch, ask_speakers, cost_of, stretches_of
 from dramaturg.nodes.casting.attribution import Attribution
@@ -19,6 +18,7 @@ from dramaturg.nodes.casting.people import People, read_prose
 from dramaturg.nodes.casting.quotes import Quote
 from dramaturg.nodes.casting.words import NARRATOR
 from dramaturg.stores.documents.forms import Language
+from studies.datasets.pdnc import LICENCE, LOOKS, GoldNovel, GoldQuote, novels_in
 from studies.study import (
     Bench,
     Cell,

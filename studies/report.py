@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.figures import calibration_figure, svg
 from dramaturg.evaluation.metrics.intervals import Interval, Share
-from dramaturg.evaluation.reports.tables import bounds, signed, table
+from dramaturg.evaluation.reports.document import in_pipes
+from dramaturg.evaluation.reports.tables import bounds, signed
 from dramaturg.stores.errors import did_you_mean
 from studies import (
     chunk_usage,
@@ -23,6 +23,7 @@ from studies import (
     scope_detection,
     splitters,
 )
+from studies.separation import Separation
 from studies.study import Bench, Cell, Study, StudyFindings
 
 STUDIES: Mapping[str, Study] = {
@@ -100,7 +101,7 @@ def section(one: Finished, picture: str) -> str:
     parts += one.findings.how
     for found in one.findings.tables:
         rows = ([shown(cell, found.unit) for cell in row] for row in found.rows)
-        parts.append(f"**{found.title}**\n\n{table(found.columns, *rows)}")
+        parts.append(f"**{found.title}**\n\n{in_pipes(found.columns, *rows)}")
     if one.findings.calibration and picture:
         parts.append(f"![Calibration of P(known)]({picture})")
     parts += ["What cannot be concluded:", "\n".join(f"- {line}" for line in one.findings.limits)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.metrics.calibration import brier, separation
+from dramaturg.evaluation.metrics.calibration import brier
 from dramaturg.evaluation.metrics.intervals import Share, wilson
 from dramaturg.models.chat import ChatModel, threshold
 from dramaturg.models.errors import UNANSWERED
@@ -19,6 +19,7 @@ from dramaturg.stores.index.passages import passage_kind
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
+from studies.separation import separation
 from studies.study import (
     Bench,
     Cell,

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dramaturg.evaluation.metrics.chunks import similarity_table
 from dramaturg.evaluation.metrics.intervals import COSINE, SHARE, Ends, wilson
 from dramaturg.nodes.text.boundaries import sentences
 from dramaturg.nodes.text.splitter import Method
@@ -18,6 +17,7 @@ from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage
 from dramaturg.stores.index.vectors import Vectors, unit_rows
 from dramaturg.stores.role import Role
 from dramaturg.workflows.amadeus_index import AmadeusIndexContext, graph
+from studies.similarities import similarity_table
 from studies.study import (
     Bench,
     Cell,

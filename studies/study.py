@@ -15,7 +15,6 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from yaml import safe_load
 
-from dramaturg.evaluation.metrics.calibration import Separation
 from dramaturg.evaluation.metrics.intervals import SHARE, Ends, Interval, Share, cluster_interval, paired_interval
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.embeddings import Embedder, embedder
@@ -26,6 +25,7 @@ from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.index.graph import EntityType
 from dramaturg.stores.library_folder import Library, examples
 from dramaturg.stores.role import Role
+from studies.separation import Separation
 
 INDEX = "index"
 """What a role's copy keeps where its files are copied anew."""

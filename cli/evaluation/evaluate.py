@@ -12,12 +12,11 @@ from dramaturg.cli.evaluation.datasets import ProfilesOption
 from dramaturg.cli.evaluation.from_dataset import able, agreed, production_of, rehearsed
 from dramaturg.cli.evaluation.tables import (
     as_record,
-    difference_tables,
     estimate_table,
-    interview_screens,
-    number_tables,
+    notes,
     plain,
     provenance,
+    screens,
 )
 from dramaturg.cli.options import (
     DryRunOption,
@@ -51,11 +50,11 @@ from dramaturg.evaluation.judging.printed import PROTOCOLS, printed_in
 from dramaturg.evaluation.judging.scales import METRICS, SIMILARITY
 from dramaturg.evaluation.judging.verdicts import SHARED
 from dramaturg.evaluation.reports.interviews import interview_tables
-from dramaturg.evaluation.reports.markdown import left_out_lines
 from dramaturg.evaluation.reports.page import report_files, written_report
 from dramaturg.evaluation.reports.reach import reach_lines
+from dramaturg.evaluation.reports.sections import left_out_lines, sections
 from dramaturg.evaluation.reports.standings import take_standings
-from dramaturg.evaluation.reports.summary import conclusion, withheld_lines
+from dramaturg.evaluation.reports.summary import conclusion
 from dramaturg.evaluation.reports.tables import costs, tables
 from dramaturg.models.environment import environment
 from dramaturg.stores.files import make_folder
@@ -378,19 +377,9 @@ def show_numbers(plan: Plan, records: Records, written: Sequence[Path], *, as_js
         }
         print_json(told)
         return
-    for one in (*number_tables(found), *difference_tables(plan, found), *interview_screens(plan, heard)):
-        screen.print(one)
-    if plan.metrics:
-        screen.print(conclusion(plan, found), soft_wrap=True)
-    for line in withheld_lines(found):
-        note(line.replace("**", ""), "yellow")
-    for credit in found.credits:
-        for warning in credit.warnings:
-            note(f"{credit.metric} by {credit.judge}: {warning}.")
-    if not heard.valid:
-        note("This run is invalid: interviews lack too much, or are not over; the report says which.", "yellow")
-    if not found.valid:
-        note("This run is incomplete; the same command asks for what is missing:", "yellow")
-        for problem in found.missing:
-            note(f"  {problem}", "yellow")
+    parts = [one for of in sections(plan, records, found).values() for one in of]
+    for table in screens(parts):
+        screen.print(table)
+    for one in sorted(notes(parts), key=lambda one: one.warns):
+        note(one.text, "yellow") if one.warns else screen.print(one.text, soft_wrap=True)
     screen.print(f"Wrote {' and '.join(map(str, written))}.", soft_wrap=True)

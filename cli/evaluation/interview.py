@@ -156,7 +156,7 @@ def notes(output: InterviewOutput, file: Path, judge: str) -> Iterator[str]:
     """What a reader of the table has to know."""
     counts, used = output["counts"], asked_in_all(output["usage"].values())
     if not output["valid"]:
-        yield f"Not valid: {output['invalid_because']}"
+        yield f"Incomplete: {output['invalid_because']}"
     flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts["flags"].items()) or "none"
     refused = f" {counts['refused']} answers were taken for refusals." if counts["refused"] else ""
     judged = f"{counts['items']} items, judged {counts['repeats']} time{'s' if counts['repeats'] > 1 else ''}"

@@ -1,7 +1,6 @@
 """What `dramaturg evaluate` and `report` show: for a person, and for a program."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -10,14 +9,16 @@ from rich.table import Column, Table
 from dramaturg.cli.output import table_of
 from dramaturg.evaluation.comparison.contestants import rules_of
 from dramaturg.evaluation.comparison.estimates import Estimate
-from dramaturg.evaluation.comparison.interviews import Inventory
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records
-from dramaturg.evaluation.reports.interviews import InterviewTables, Portrait, agreement_cells
-from dramaturg.evaluation.reports.labels import LabelAgreement
-from dramaturg.evaluation.reports.markdown import difference_cells, difference_name
-from dramaturg.evaluation.reports.tables import WITHHELD, Row, Tables, bounds, signed
+from dramaturg.evaluation.reports import document
+from dramaturg.evaluation.reports.document import Note, Part
+from dramaturg.evaluation.reports.tables import Tables
 from dramaturg.evaluation.reports.values import SCOPES, has_judges
+
+IN_TITLE = ("metric", "questions", "judge", "labels", "test")
+"""The columns that a title stands for where all lines say the same, or nothing."""
+ALL = SCOPES[""]
 
 
 def estimate_table(found: Sequence[Estimate]) -> Table:
@@ -46,85 +47,34 @@ def priced(calls: float, tokens: float, seconds: float) -> Iterator[str]:
     yield from (f"{calls:,.0f}", f"{tokens:,.0f}", f"{seconds / 60:,.1f}")
 
 
-def number_tables(found: Tables) -> Iterator[Table]:
-    """For each metric and judge a table, grey where nothing is concluded; questions are told apart where needed."""
-    for (metric, judge), of in groupby(found.rows, key=lambda one: (one.metric, one.judge)):
-        rows = list(of)
-        scoped = any(one.scope for one in rows)
-        heads = (*(["questions"] * scoped), "mean", "95 % interval", "n", "missing")
-        mark = f" {WITHHELD}: nothing is concluded from it" if rows[0].withheld else ""
-        table = table_of(f"{metric}, by {judge}{mark}", Column("method", overflow="fold"), *heads)
-        for one in rows:
-            cells = (one.named, *([SCOPES[one.scope]] * scoped), *numbers(one))
-            table.add_row(*cells, style="dim" if one.withheld else None)
-        yield table
+def screens(parts: Iterable[Part]) -> Iterator[Table]:
+    """The tables of a report that a screen shows; what all lines of one say alike stands in its title."""
+    for one in parts:
+        if isinstance(one, document.Fold):
+            yield from screens(one.parts)
+        elif isinstance(one, document.Table) and one.brief:
+            yield screen_of(one)
 
 
-def numbers(one: Row) -> Iterator[str]:
-    """A number with its interval, its n, and how many are missing."""
-    interval = one.interval
-    mark = WITHHELD if one.withheld else ""
-    told = (f"{signed(interval.mean)}{mark}", bounds(interval), str(interval.n_values)) if interval else ()
-    yield from told or ("none", "", "0")
-    yield f"{one.missing.missing} of {one.missing.n}" if one.missing else "0"
-
-
-def difference_tables(plan: Plan, found: Tables) -> Iterator[Table]:
-    """Each method against the baseline, with its test, and the primary ones by role; the rest is in the report."""
-    if not found.planned:
-        return
-    heads = ("metric", "judge", Column("method", overflow="fold"), "minus it", "95 % interval", "p", "p (corrected)")
-    table = table_of(f"Differences from {plan.compared_with}", *heads)
-    for one in found.planned:
-        metric, scope, judge, _ = difference_name(one)
-        mean, interval, _, p, corrected, *_ = [*difference_cells(one)][4:]
-        style = "dim" if one.withheld else None
-        metric = f"{metric}, {scope}" if one.scope else metric
-        table.add_row(metric, judge, one.first, mean, interval, p, corrected, style=style)
-    for test in dict.fromkeys(one.test for one in found.planned if one.test):
-        table.caption = f"{table.caption or ''}{test[:1].upper()}{test[1:]}. "
-    yield table
-    first = [one for one in found.planned if one.primary and one.by_role]
-    if first:
-        names = (f"{one.first} {SCOPES[one.scope]}" if one.scope else one.first for one in first)
-        table = table_of(f"{first[0].metric}, minus {plan.compared_with}, role by role", "role", *names)
-        for role in plan.roles:
-            table.add_row(role, *(signed(one.by_role[role]) if role in one.by_role else "" for one in first))
-        yield table
-
-
-def interview_screens(plan: Plan, heard: InterviewTables) -> Iterator[Table]:
-    """For each inventory a table of types and scores, and one of how far they agree with labels."""
-    for inventory in plan.inventories:
-        yield type_table(inventory, [one for one in heard.portraits if one.inventory == inventory.metric])
-        found = [one for one in heard.agreements if one.inventory == inventory.metric]
-        for labels in dict.fromkeys(one.labels for one in found):
-            title = f"{inventory.name}, by labels ({labels})"
-            yield agreement_table(title, [one for one in found if one.labels == labels])
-
-
-def type_table(inventory: Inventory, found: Sequence[Portrait]) -> Table:
-    """The type and the scores of each role by one inventory, as each method plays it; spreads are in the report."""
-    names = [one.name for one in inventory.dimensions]
-    table = Table(title=inventory.name, title_justify="left")
-    for head in ("method", "role", "seeds", "type", *names, "missing", "valid"):
-        table.add_column(head, overflow="fold", no_wrap=head in ("method", "role", "type", "missing", "valid"))
-    for one in found:
-        scores = ("none" if of.score is None else f"{of.score:.1f}" for of in one.scores.values())
-        gone = f"{one.missing} of {one.wanted}"
-        seeds = ", ".join(map(str, one.seeds)) or "none"
-        table.add_row(one.contestant, one.role, seeds, one.type, *scores, gone, "yes" if one.valid else "no")
+def screen_of(told: document.Table) -> Table:
+    """A table, grey where nothing is concluded."""
+    columns = {at: head for at, head in enumerate(told.heads) if head in told.brief}
+    texts = {at: {document.text_of(row[at]) for row in told.rows} for at, head in columns.items() if head in IN_TITLE}
+    alike = {at: "".join(of) for at, of in texts.items() if len(of - {""}) < 2}
+    title = "; ".join([told.title, *(f"{columns[at]}: {text}" for at, text in alike.items() if text not in ("", ALL))])
+    shown = [at for at in columns if at not in alike]
+    table = table_of(title, *(Column(columns[at], overflow="fold") for at in shown))
+    for row in told.rows:
+        grey = any(one.grey for at in shown for one in document.several(row[at]))
+        table.add_row(*(document.text_of(row[at]) for at in shown), style="dim" if grey else None)
     return table
 
 
-def agreement_table(title: str, found: Sequence[LabelAgreement]) -> Table:
-    """How far interviews agree with labels."""
-    heads = (Column("method", overflow="fold"), "measure", "value", "95 % interval", "right", "floor", "ceiling")
-    table = table_of(title, *heads)
-    for one in found:
-        _, *cells, _ = agreement_cells(one)  # what is left out is in the report
-        table.add_row(*cells)
-    return table
+def notes(parts: Iterable[Part]) -> Iterator[Note]:
+    """The paragraphs of a report that a screen shows."""
+    for one in parts:
+        if isinstance(one, Note):
+            yield one._replace(text=one.text.replace("**", ""))
 
 
 def provenance(plan: Plan, records: Records) -> dict[str, Any]:

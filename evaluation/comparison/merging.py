@@ -1,11 +1,12 @@
 """Runs of one plan put together: other roles or seeds of it, or the same ones answered in several places."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from dramaturg.evaluation.comparison.exclusions import reported_plan
 from dramaturg.evaluation.comparison.making import differences
-from dramaturg.evaluation.comparison.plan import Plan, in_words, read_plan
+from dramaturg.evaluation.comparison.plan import Excluded, Plan, in_words, read_plan
 from dramaturg.evaluation.comparison.records import RecordFile, Records
 
 SAME = ("methods", "metrics", "model", "judges", "dataset", "bounds", "inventories", "anonymous", "primary")
@@ -15,6 +16,8 @@ T = TypeVar("T")
 
 def merged(folders: Sequence[Path], out: Path) -> tuple[Plan, Records]:
     """Return the plan and the records of runs as of one run; what failed in one may have been answered in another.
+
+    What a run leaves out of its report is left out here, too, unless another run asks for it.
 
     Args:
         folders: of the runs.
@@ -27,12 +30,16 @@ def merged(folders: Sequence[Path], out: Path) -> tuple[Plan, Records]:
     plans = [read_plan(folder) for folder in folders]
     for plan in plans:
         require_one_plan(plans[0], plan)
+    entries = {one.key: one for folder in folders for one in reported_plan(folder).entries}
+    asked = {(one.role, one.question) for one in entries.values()}
+    questions = together([one.questions for one in plans]).items()
     whole = plans[0].model_copy(
         update={
             "roles": tuple(dict.fromkeys(role for one in plans for role in one.roles)),
             "seeds": tuple(sorted({seed for one in plans for seed in one.seeds})),
-            "questions": together([one.questions for one in plans]),
-            "entries": tuple({one.key: one for plan in plans for one in plan.entries}.values()),
+            "questions": {role: tuple(one for one in of if (role, one.id) in asked) for role, of in questions},
+            "entries": tuple(entries.values()),
+            "excluded": tuple(dict.fromkeys(left_out_of(plans, entries))),
             "embedders": together([one.embedders for one in plans]),
             "left_out": together([one.left_out for one in plans]),
             "unplayed": tuple(dict.fromkeys(said for one in plans for said in one.unplayed)),
@@ -48,6 +55,16 @@ def merged(folders: Sequence[Path], out: Path) -> tuple[Plan, Records]:
         found.judged.update({key: one for key, one in read.judged.items() if key not in found.judged or not one.error})
         found.indexed.update(read.indexed)
     return whole, found
+
+
+def left_out_of(plans: Sequence[Plan], entries: Collection[str]) -> Iterator[Excluded]:
+    """What runs leave out and the whole lacks, too; where it has another seed of the question, the run is named."""
+    kept = {(one.role, one.question) for plan in plans for one in plan.entries if one.key in entries}
+    for plan in plans:
+        gone = {(one.role, one.question) for one in plan.entries if one.key not in entries}
+        for one in reported_plan(plan.folder).excluded:
+            if (about := (one.role, one.question)) in gone:
+                yield one.model_copy(update={"why": f"{one.why}, in {plan.folder.name}"}) if about in kept else one
 
 
 def require_one_plan(first: Plan, plan: Plan) -> None:

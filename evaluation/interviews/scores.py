@@ -37,7 +37,7 @@ def scored(
 
     A dimension's score is the mean of its repeats, and a repeat's that of its batches, each counted the same whatever
     its size, as in InCharacter. Where items are scored by keys, a batch is an item. Nothing missing is given a value:
-    more than 2 % missing makes the interview invalid, and its scores are then for looking at only.
+    more than 2 % missing makes the interview incomplete, and its scores are then for looking at only.
 
     Args:
         instrument: that was asked.

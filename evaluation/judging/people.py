@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from dramaturg.evaluation.judging.anchors import Known
 from dramaturg.evaluation.judging.judges import BOUNDS, JUDGES, Case
-from dramaturg.stores.documents.reading import explain
+from dramaturg.stores.documents.reading import explain, read_text
 from dramaturg.stores.errors import RoleFileError
+from dramaturg.stores.files import LARGEST
 
 NEEDED = ("question", "reply", "score", "role")
 MAY: Mapping[str, str] = {
@@ -74,14 +75,20 @@ def scored(path: Path, metric: str) -> Scored:
 
 
 def lines_of(path: Path, needed: Sequence[str] = NEEDED) -> Iterator[tuple[int, dict[str, str]]]:
-    """The lines of a file with their numbers; the number is that of the line where a record ends."""
+    """The lines of a file with their numbers; the number is that of the line where a record ends.
+
+    Raises:
+        RoleFileError: it cannot be read, lacks a column, or a line is none.
+    """
     csv.field_size_limit(LONGEST_FIELD)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RoleFileError(f"{path} cannot be read: name a CSV file in UTF-8.") from error
+        if path.stat().st_size > LARGEST:
+            raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it.")
+        text = read_text(path.read_bytes(), path, path.parent)
+    except OSError as error:
+        raise RoleFileError(f"{path} cannot be read ({error.strerror}): name a CSV file in UTF-8.") from error
     reader = csv.DictReader(StringIO(text, newline=""), strict=True)
-    there = reader.fieldnames or []
+    reader.fieldnames = there = [one.strip().lower() for one in reader.fieldnames or ()]
     if lacking := [name for name in needed if name not in there]:
         more = f", and where there is something, {', '.join(MAY)}" if needed == NEEDED else ""
         raise RoleFileError(

@@ -1,4 +1,4 @@
-"""Calibration and discrimination of probabilities: bins, the Brier score, and the area under the ROC curve."""
+"""Calibration of probabilities: bins, and the Brier score."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -20,17 +20,6 @@ class Brier(NamedTuple):
     """That of always saying the share that came true; a score that is no lower shows no skill."""
     share: float
     n: int
-
-
-class Separation(NamedTuple):
-    """The area under the ROC curve: the share of pairs (one of each kind) that the score puts in the right order."""
-
-    auc: float
-    low: float | None
-    """None where no pair is wrong, or none right: DeLong's variance would be 0 there, which is no estimate."""
-    high: float | None
-    n_yes: int
-    n_no: int
 
 
 def equal_bins(said: Sequence[float], true: Sequence[bool]) -> list[tuple[float, Share]]:
@@ -65,20 +54,3 @@ def _pairs(said: Sequence[float], true: Sequence[bool]) -> tuple[list[float], li
     if not all(one is not None and 0 <= one <= 1 for one in said):
         raise ValueError("Give probabilities from 0 to 1: one is not.")
     return list(said), [bool(one) for one in true]
-
-
-def separation(yes: Sequence[float], no: Sequence[float]) -> Separation | None:
-    """Return the AUC with the interval that DeLong's variance gives (95 %, within 0 and 1); None without two kinds.
-
-    Equal scores count half. Things count as independent of each other.
-    """
-    if not (len(yes) and len(no)):
-        return None
-    ahead = np.asarray(yes, float)[:, None] - np.asarray(no, float)[None, :]
-    pairs = (np.sign(ahead) + 1) / 2
-    auc = float(pairs.mean())
-    if min(len(yes), len(no)) < 2 or auc in (0.0, 1.0):
-        return Separation(auc, None, None, len(yes), len(no))
-    variance = pairs.mean(axis=1).var(ddof=1) / len(yes) + pairs.mean(axis=0).var(ddof=1) / len(no)
-    half = 1.959964 * float(np.sqrt(variance))
-    return Separation(auc, max(0.0, auc - half), min(1.0, auc + half), len(yes), len(no))

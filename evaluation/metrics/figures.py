@@ -34,15 +34,17 @@ def svg(figure: Any) -> bytes:
     return file.getvalue()
 
 
-def image(figure: Any, text: str) -> str:
+def image(figure: Any, text: str, caption: str = "") -> str:
     """A figure as an `<img>` that holds its own data: as inline elements, several figures would share their ids.
 
     Args:
         figure: what is drawn.
         text: what it shows, for who does not see it.
+        caption: what stands below it.
     """
     data = b64encode(svg(figure)).decode()
-    return f'<img alt="{escape(text, quote=True)}" src="data:image/svg+xml;base64,{data}">'
+    drawn = f'<img alt="{escape(text, quote=True)}" src="data:image/svg+xml;base64,{data}">'
+    return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>" if caption else drawn
 
 
 def calibration_figure(bins: Sequence[tuple[float, Share]], said: str, true: str) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 COVERED = 0.95
 MISSING_ALLOWED = 0.02
-"""More missing than this, and a run is invalid."""
+"""More missing than this, and a run is incomplete."""
 Values = Mapping[str, Sequence[float]]
 """The values of each role; yes and no as 1 and 0."""
 Array = NDArray[np.float64]

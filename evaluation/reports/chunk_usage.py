@@ -9,7 +9,8 @@ from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.comparison.records import Records, Reply
 from dramaturg.evaluation.metrics.chunks import chunk_duplication, chunk_usage
 from dramaturg.evaluation.metrics.intervals import Interval, cluster_interval
-from dramaturg.evaluation.reports.tables import bounds, signed, table
+from dramaturg.evaluation.reports.document import Cells, Part, table
+from dramaturg.evaluation.reports.tables import bounds, signed
 
 OVER_ROLES = "over roles"
 Sizes = Mapping[tuple[str, str], int]
@@ -138,60 +139,30 @@ def recorded_sizes(records: Records) -> Iterator[tuple[tuple[str, str], int]]:
             yield (one.contestant, one.role), one.passages
 
 
-class PassageUse(NamedTuple):
-    """How one method used passages, over roles."""
-
-    contestant: str
-    replies: int
-    usage: Interval | None
-    """The share of a role's passages that was given for a question or more; None where nobody counted them."""
-    gini: float | None
-    """The mean over roles of how unevenly they are given: 0 all as often, near 1 always the same."""
-    fell_back: Interval | None
-    """The share of questions for which guided selection chose nothing; None of methods that do not select."""
-
-
-def passage_use(plan: Plan, records: Records) -> Iterator[PassageUse]:
-    """Sum up the passages of each method whose replies rest on some, over roles."""
+def passage_lines(plan: Plan, records: Records) -> Iterator[Part]:
+    """The section; nothing where no method looks passages up."""
     by_role = [one for one in uses(plan, records, dict(recorded_sizes(records))) if one.role != OVER_ROLES and one.used]
-    for name, of in groupby(by_role, key=lambda one: one.contestant):
-        found = list(of)
-        rates = {one.role: [one.usage] for one in found if one.usage is not None}
-        ginis = [one.gini for one in found if one.gini is not None]
-        failed = {
-            one.role: [1.0] * (one.failed or 0) + [0.0] * (one.selected - (one.failed or 0))
-            for one in found
-            if one.selected
-        }
-        yield PassageUse(
-            name,
-            sum(one.replies for one in found),
-            cluster_interval(rates) if rates else None,
-            fmean(ginis) if ginis else None,
-            cluster_interval(failed) if failed else None,
-        )
-
-
-def passage_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """The table in Markdown; nothing where no method looks passages up."""
-    if found := list(passage_use(plan, records)):
+    if by_role:
         yield "## Passages"
         yield (
             "Of a role's passages, which share was given for a question or more (AMADEUS, Table 3: chunk usage), how "
             "unevenly (Gini), and for how many questions guided selection chose none and fell back. Over roles; more "
             "questions use more passages, so that numbers compare at the same questions alone."
         )
-        rows = (
-            (
-                one.contestant,
-                str(one.replies),
-                told(one.usage),
-                "" if one.gini is None else f"{one.gini:.3f}",
-                told(one.fell_back),
-            )
-            for one in found
-        )
+        rows = (passage_cells([*of]) for _, of in groupby(by_role, key=lambda one: one.contestant))
         yield table(("method", "replies", "usage", "Gini", "nothing selected"), *rows)
+
+
+def passage_cells(found: Sequence[Use]) -> Cells:
+    """How one method used passages, over roles; empty where nobody counted them, or it does not select."""
+    rates = {one.role: [one.usage] for one in found if one.usage is not None}
+    ginis = [one.gini for one in found if one.gini is not None]
+    chosen = [(one.role, one.selected, one.failed or 0) for one in found if one.selected]
+    failed = {role: [1.0] * gone + [0.0] * (number - gone) for role, number, gone in chosen}
+    yield from (found[0].contestant, str(sum(one.replies for one in found)))
+    yield told(cluster_interval(rates) if rates else None)
+    yield f"{fmean(ginis):.3f}" if ginis else ""
+    yield told(cluster_interval(failed) if failed else None)
 
 
 def told(interval: Interval | None) -> str:

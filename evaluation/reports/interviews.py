@@ -1,6 +1,7 @@
 """Interviews in a report: types and scores of each role, their agreement with labels, and all that was said."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from itertools import product
 from math import fsum
@@ -11,6 +12,7 @@ from dramaturg.evaluation.comparison.interviews import FOLDER, Interview, Invent
 from dramaturg.evaluation.comparison.plan import Plan
 from dramaturg.evaluation.interviews.scores import UNKNOWN
 from dramaturg.evaluation.interviews.state import InterviewOutput, InterviewRecord
+from dramaturg.evaluation.reports.document import Cell, Cells, Drawn, Fold, Note, Part, table
 from dramaturg.evaluation.reports.labels import (
     TYPES,
     Apart,
@@ -20,7 +22,7 @@ from dramaturg.evaluation.reports.labels import (
     differences_of,
     truths_of,
 )
-from dramaturg.evaluation.reports.tables import MINUS, bounds, comparison_cells, signed, smallest_seen, table, together
+from dramaturg.evaluation.reports.tables import MINUS, bounds, comparison_cells, signed, smallest_seen, together
 
 
 class Spread(NamedTuple):
@@ -52,7 +54,7 @@ class Portrait(NamedTuple):
     valid: bool
     """Whether all interviews are over, and none lacks more than an interview may."""
     reasons: tuple[str, ...]
-    """Why interviews are not valid."""
+    """Why interviews are incomplete."""
 
 
 class InterviewTables(NamedTuple):
@@ -63,10 +65,6 @@ class InterviewTables(NamedTuple):
     differences: tuple[Apart, ...]
     valid: bool
     """Whether all interviews are; also where there are none."""
-
-
-Link = Callable[[Interview], str]
-"""Where all that was said in an interview can be read."""
 
 
 def interview_tables(plan: Plan) -> InterviewTables:
@@ -140,21 +138,8 @@ def letter(dimension: Poles, score: float | None, midpoint: float) -> str:
     return dimension.high if score > midpoint else dimension.low
 
 
-def interview_parts(plan: Plan) -> Iterator[str]:
-    """The part of a report about interviews, in Markdown; empty without interviews."""
-    yield from parts(plan, lambda one: f"{FOLDER}/{one.file}")
-
-
-def interview_sections(plan: Plan, as_html: Callable[[str], str]) -> Iterator[str]:
-    """The same for the page, with all that was said."""
-    yield from map(as_html, parts(plan, lambda one: f"#i-{one.key}"))
-    if plan.interviews:
-        yield "<h3>What was said in interviews</h3>"
-    yield from (interview_section(plan, one) for one in plan.interviews)
-
-
-def parts(plan: Plan, link: Link) -> Iterator[str]:
-    """The part in Markdown, with links to what was said."""
+def interview_parts(plan: Plan) -> Iterator[Part]:
+    """The part of a report about interviews; empty without interviews."""
     if not plan.interviews:
         return
     found = interview_tables(plan)
@@ -168,25 +153,28 @@ def parts(plan: Plan, link: Link) -> Iterator[str]:
         "stands in for what is missing: a dimension without a score has the letter ?."
     )
     for inventory in plan.inventories:
-        yield from inventory_parts(plan, inventory, found, link)
+        yield from inventory_parts(plan, inventory, found)
     yield from difference_parts(plan, found)
+    said = [Drawn(partial(interview_section, plan, one)) for one in plan.interviews]
+    yield Fold("What was said in interviews", said)
 
 
-def invalid_lines(plan: Plan, found: InterviewTables) -> Iterator[str]:
+def invalid_lines(plan: Plan, found: InterviewTables) -> Iterator[Part]:
     """Whether the interviews count, and why not."""
     if not found.valid:
         waiting = sum(len(one.interviews) - len(one.seeds) for one in found.portraits)
         lacking = sum(len(one.reasons) for one in found.portraits)
-        yield (
-            f"**This run is invalid**: of {len(plan.interviews)} interviews {lacking} lack too much, and {waiting} are "
-            "not over. The same command goes on with the latter; what the former lack stays missing until their files "
-            f"and checkpoints in {FOLDER}/ are removed."
+        yield Note(
+            f"**This run is incomplete**: of {len(plan.interviews)} interviews {lacking} lack too much, and {waiting} "
+            "are not over. The same command goes on with the latter; what the former lack stays missing until their "
+            f"files and checkpoints in {FOLDER}/ are removed.",
+            warns=True,
         )
     for one in found.portraits:
         yield from (f"{one.contestant}, {one.role}, {name_of(plan, one.inventory)}: {why}" for why in one.reasons)
 
 
-def inventory_parts(plan: Plan, inventory: Inventory, found: InterviewTables, link: Link) -> Iterator[str]:
+def inventory_parts(plan: Plan, inventory: Inventory, found: InterviewTables) -> Iterator[Part]:
     """An inventory: what it is, its table of roles, and how far they agree with labels."""
     poles = "; ".join(f"{one.name} ({one.high} above the middle, else {one.low})" for one in inventory.dimensions)
     yield (
@@ -195,15 +183,21 @@ def inventory_parts(plan: Plan, inventory: Inventory, found: InterviewTables, li
     )
     of = [one for one in found.portraits if one.inventory == inventory.metric]
     names = [one.name for one in inventory.dimensions]
-    heads = ("method", "role", "seeds", "type", *names, "missing", "flags", "calls", "valid")
-    yield table(heads, *(portrait_cells(one, link) for one in of))
+    heads = ("method", "role", "seeds", "type", *names, "missing", "flags", "calls", "complete")
+    brief = [one for one in heads if one not in ("flags", "calls")]
+    yield table(heads, *map(portrait_cells, of), brief=brief, title=inventory.name)
     yield from agreement_parts(plan, inventory, [one for one in found.agreements if one.inventory == inventory.metric])
 
 
-def portrait_cells(one: Portrait, link: Link) -> Iterator[str]:
+def portrait_cells(one: Portrait) -> Cells:
     """A role in the table; its seeds lead to what was said."""
-    seeds = [f"[{of.seed}]({link(of)})" if of.seed in one.seeds else f"{of.seed}: not over" for of in one.interviews]
-    yield from (one.contestant, one.role, ", ".join(seeds), one.type)
+    seeds = [
+        Cell(f"{of.seed}", leads=f"i-{of.key}", file=f"{FOLDER}/{of.file}")
+        if of.seed in one.seeds
+        else Cell(f"{of.seed}: not over")
+        for of in one.interviews
+    ]
+    yield from (one.contestant, one.role, seeds, one.type)
     yield from map(score_text, one.scores.values())
     yield f"{one.missing} of {one.wanted}"
     yield ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in one.flags.items()) or "none"
@@ -218,7 +212,7 @@ def score_text(one: Spread) -> str:
     return f"{one.score:.2f}{batches}{f' (seeds {one.seeds:.2f})' if one.seeds is not None else ''}"
 
 
-def agreement_parts(plan: Plan, inventory: Inventory, found: Sequence[LabelAgreement]) -> Iterator[str]:
+def agreement_parts(plan: Plan, inventory: Inventory, found: Sequence[LabelAgreement]) -> Iterator[Part]:
     """How far the roles agree with labels; nothing where there are none."""
     known = plan.labels.get(inventory.metric)
     if not known:
@@ -226,7 +220,7 @@ def agreement_parts(plan: Plan, inventory: Inventory, found: Sequence[LabelAgree
     yield f"#### Agreement with labels, {inventory.name}"
     heads = ("labels", "method", "measure", "value", "95 % interval", "right", "floor", "ceiling", "left out")
     if found:
-        yield table(heads, *map(agreement_cells, found))
+        yield table(heads, *map(agreement_cells, found), brief=heads[:-1], title=inventory.name)
     else:
         yield "Nothing can be compared yet."
     yield " ".join(label_notes(plan, inventory, found))
@@ -269,7 +263,7 @@ def label_notes(plan: Plan, inventory: Inventory, found: Sequence[LabelAgreement
         yield f"Intervals: {'; '.join(reasons)}."
 
 
-def difference_parts(plan: Plan, found: InterviewTables) -> Iterator[str]:
+def difference_parts(plan: Plan, found: InterviewTables) -> Iterator[Part]:
     """Each method against the baseline, by hits."""
     if not found.differences:
         return
@@ -309,7 +303,7 @@ def interview_section(plan: Plan, one: Interview) -> str:
 def said_in(output: InterviewOutput) -> Iterator[str]:
     """All that was said in an interview, dimension by dimension."""
     if output["invalid_because"]:
-        yield f"<p class=warning>Not valid: {escape(output['invalid_because'])}</p>"
+        yield f"<p class=warning>Incomplete: {escape(output['invalid_because'])}</p>"
     for name, score in output["scores"].items():
         value = "none" if score["score"] is None else f"{score['score']:.2f}"
         yield f"<h4>{escape(name)}: {value}, {escape(score['letter'])}</h4>"

@@ -5,6 +5,7 @@ deserves. Intervals are over questions: what is asked is whether the judge can b
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR
@@ -18,10 +19,12 @@ from dramaturg.evaluation.judging.scales import UNJUDGED
 from dramaturg.evaluation.judging.standing import Measured
 from dramaturg.evaluation.judging.verdicts import LANGUAGE, Standing
 from dramaturg.evaluation.metrics.calibration import Brier, brier, equal_bins
+from dramaturg.evaluation.metrics.figures import calibration_figure, image
 from dramaturg.evaluation.metrics.intervals import Share
 from dramaturg.evaluation.reports.credit import YES, BoundsCheck, bounds_checks
+from dramaturg.evaluation.reports.document import Drawn, Note, Part, table
 from dramaturg.evaluation.reports.standings import standings_in
-from dramaturg.evaluation.reports.tables import Tables, between, bounds, signed, table
+from dramaturg.evaluation.reports.tables import Tables, between, bounds, signed
 from dramaturg.evaluation.reports.values import REFUSAL, Found, by_reply, judges_of, value_of
 
 STANDING_HEADS = (
@@ -64,7 +67,7 @@ def known_probabilities(plan: Plan, found: Found, metric: str) -> Iterator[tuple
                 yield said, YES[metric] == name
 
 
-def judge_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+def judge_lines(plan: Plan, records: Records, found: Tables) -> Iterator[Part]:
     """All that is known of the judges."""
     parts = [
         *credit_lines(found),
@@ -78,7 +81,7 @@ def judge_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
         yield from parts
 
 
-def credit_lines(found: Tables) -> Iterator[str]:
+def credit_lines(found: Tables) -> Iterator[Part]:
     """From which numbers something may be concluded, and what was looked at."""
     judged = [one for one in found.credits if one.metric not in UNJUDGED]
     if judged:
@@ -87,15 +90,14 @@ def credit_lines(found: Tables) -> Iterator[str]:
             "count nothing is concluded: no test, no rank, no star."
         )
         yield table(
-            ("metric", "judge", "counts", "why not", "what else has to be known"),
-            *(
-                (one.metric, one.judge, "yes" if one.stands else "no", one.why, "; ".join(one.warnings))
-                for one in judged
-            ),
+            ("metric", "judge", "counts", "why not"),
+            *((one.metric, one.judge, "yes" if one.stands else "no", one.why) for one in judged),
         )
+        for one in judged:
+            yield from (Note(f"{one.metric} by {one.judge}: {warning}.", warns=True) for warning in one.warnings)
 
 
-def standing_lines(plan: Plan, records: Records) -> Iterator[str]:
+def standing_lines(plan: Plan, records: Records) -> Iterator[Part]:
     """How each judge stands, and which was never held against anything."""
     graded = [one for one in plan.metrics if one in JUDGES]
     if not graded:
@@ -142,7 +144,7 @@ def standing_rows(one: Standing) -> Iterator[Sequence[str]]:
             yield cells(LANGUAGE[name], of.told, of.crossed, of.length, None)
 
 
-def check_lines(plan: Plan, found: list[BoundsCheck]) -> Iterator[str]:
+def check_lines(plan: Plan, found: list[BoundsCheck]) -> Iterator[Part]:
     """What judges say of right answers and of a sentence that declines."""
     if not plan.bounds and any(one in JUDGES for one in plan.metrics):
         yield "Floor and ceiling were left out: nothing says whether the judges tell right from wrong."
@@ -164,8 +166,8 @@ def check_cells(one: BoundsCheck) -> Iterator[str]:
     yield from (str(one.n), str(one.missing))
 
 
-def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """The Brier scores of judges that say yes or no, and which of them give no probabilities."""
+def calibration_lines(plan: Plan, records: Records) -> Iterator[Part]:
+    """The Brier scores of judges that say yes or no, their pictures, and which of them give no probabilities."""
     known = list(calibrations(plan, records))
     for one in known:
         bins = "; ".join(f"{mean:.3f}: {share.hits} of {share.n}" for mean, share in one.bins)
@@ -173,11 +175,21 @@ def calibration_lines(plan: Plan, records: Records) -> Iterator[str]:
             f"P(yes) of {one.judge} by {one.metric}: Brier score {one.brier.score:.3f}, where always saying the share "
             f"that is yes has {one.brier.reference:.3f} (n = {one.brier.n}). Mean P(yes) and how many are yes: {bins}."
         )
+        yield Drawn(partial(calibration_picture, one))
     there = {(one.metric, one.judge) for one in known}
     for metric in plan.metrics if plan.bounds else ():
         for judge in judges_of(plan, records, metric) if metric in YES else ():
             if (metric, judge) not in there:
                 yield f"{judge} gives no probabilities by {metric}: nothing can be said of their calibration."
+
+
+def calibration_picture(one: Calibration) -> str:
+    """How often what a judge takes for likely is so."""
+    caption = (
+        f"{one.metric}, by {one.judge}: P(yes) of {one.brier.n} replies that are known to be yes or no. "
+        f"Brier score {one.brier.score:.3f}; of always saying the share that is yes, {one.brier.reference:.3f}."
+    )
+    return image(calibration_figure(one.bins, "P(yes)", "share that is yes"), caption, caption)
 
 
 def agreement_lines(plan: Plan, records: Records) -> Iterator[str]:

@@ -31,16 +31,16 @@ class LabelAgreement(NamedTuple):
     contestant: str
     measure: str
     value: float
-    interval: Interval | None
-    """None where the measure is no mean."""
-    hits: int | None
-    """None where the measure is no share."""
     n: int
     """How many dimensions, or roles where it is about whole types."""
+    hits: int | None
+    """None where the measure is no share."""
     floors: Mapping[str, float]
     """What is had without knowing the role, by how."""
     ceiling: float | None
     """How far a second group of annotators agrees with the labels; none if there is none."""
+    interval: Interval | None
+    """None where the measure is no mean."""
     left_out: int
     """Dimensions with a label that the interviews have no score for: they are in no number."""
 
@@ -56,17 +56,8 @@ class Truth(NamedTuple):
     """What a second group says; nothing if there is none."""
 
 
-class Measured(NamedTuple):
-    """A measure before it is known whose it is."""
-
-    measure: str
-    value: float
-    n: int
-    hits: int | None
-    floors: Mapping[str, float]
-    ceiling: float | None
-    values: RoleScores
-    """Of which the value is the mean, weighing each alike; nothing where it is no mean."""
+Measured = tuple[str, float, int, int | None, Mapping[str, float], float | None, RoleScores]
+"""The name, value, n, hits, floors and ceiling of a measure, and the values of which it is the mean, if it is one."""
 
 
 class Apart(NamedTuple):
@@ -133,20 +124,9 @@ def agreements_of(truth: Truth, contestant: str, scores: RoleScores) -> Iterator
     left_out = sum(map(decided, truth.placed.values())) - sum(map(len, labels.values()))
     measures = type_measures if truth.name == TYPES else score_measures
     for one in measures(truth, labels, scores) if labels else ():
-        yield LabelAgreement(
-            truth.inventory.metric,
-            truth.name,
-            contestant,
-            one.measure,
-            one.value,
-            # Each value weighs alike: over roles, or of a single role over its dimensions.
-            cluster_interval(clusters(one.values), pooled=True, unit=unit(one.values)) if one.values else None,
-            one.hits,
-            one.n,
-            one.floors,
-            one.ceiling,
-            left_out,
-        )
+        # Each value weighs alike: over roles, or of a single role over its dimensions.
+        interval = cluster_interval(clusters(values), pooled=True, unit=unit(values)) if (values := one[6]) else None
+        yield LabelAgreement(truth.inventory.metric, truth.name, contestant, *one[:6], interval, left_out)
 
 
 def clusters(values: RoleScores) -> dict[str, list[float]]:
@@ -172,16 +152,16 @@ def score_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator
     }
     squares = {role: {name: one**2 for name, one in of.items()} for role, of in errors.items()}
     majority = floor_of(labels, majority=least.majority_acc_dim)
-    yield Measured("Acc(Dim)", found.acc_dim, n, found.hits, majority, top and top.acc_dim, hits)
+    yield ("Acc(Dim)", found.acc_dim, n, found.hits, majority, top and top.acc_dim, hits)
     if full := whole(truth, labels):
         of_full, top_full, floor = compared(truth, full, scores)
         right, majority = all_right(hits_of(truth, full, scores)), floor_of(full, majority=floor.majority_acc_full)
         best = top_full and top_full.acc_full
-        yield Measured("Acc(Full)", of_full.acc_full, of_full.n_roles, of_full.full_hits, majority, best, right)
+        yield ("Acc(Full)", of_full.acc_full, of_full.n_roles, of_full.full_hits, majority, best, right)
     of_mse = floor_of(labels, constant=least.constant_mse) | {"midpoint": least.midpoint_mse}
-    yield Measured("MSE", found.mse, n, None, of_mse, top and top.mse, squares)
+    yield ("MSE", found.mse, n, None, of_mse, top and top.mse, squares)
     of_mae = floor_of(labels, constant=least.constant_mae) | {"midpoint": least.midpoint_mae}
-    yield Measured("MAE", found.mae, n, None, of_mae, top and top.mae, errors)
+    yield ("MAE", found.mae, n, None, of_mae, top and top.mae, errors)
 
 
 def floor_of(labels: Placed, **found: float) -> dict[str, float]:
@@ -229,15 +209,15 @@ def type_measures(truth: Truth, labels: Placed, scores: RoleScores) -> Iterator[
     right, said, common = ([letter for column in columns for letter in column[at]] for at in range(3))
     n, got = len(right), type_accuracy(right, said)
     floor = floor_of(labels, majority=type_accuracy(right, common))
-    yield Measured("type accuracy", got, n, round(got * n), floor, None, hits)
+    yield ("type accuracy", got, n, round(got * n), floor, None, hits)
     if full := whole(truth, labels):
         values = all_right({role: hits[role] for role in full})
         matched = sum(int(of["type"]) for of in values.values())
         floor = floor_of(full, majority=majority_full(full))
-        yield Measured("whole type", matched / len(full), len(full), matched, floor, None, values)
+        yield ("whole type", matched / len(full), len(full), matched, floor, None, values)
     least = fmean(type_f1(right, common) for right, _, common in columns)
     found = fmean(type_f1(right, said) for right, said, _ in columns)
-    yield Measured("F1", found, n, None, floor_of(labels, majority=least), None, {})
+    yield ("F1", found, n, None, floor_of(labels, majority=least), None, {})
 
 
 def majority_full(labels: Placed) -> float:

@@ -1,6 +1,5 @@
 """Ratings by people: a table of them read, how far raters agree, and whether methods differ (AMADEUS, Table 2)."""
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import isfinite
@@ -8,6 +7,7 @@ from pathlib import Path
 from statistics import fmean, median, pstdev
 from typing import NamedTuple, TypeVar
 
+from dramaturg.evaluation.judging.people import lines_of
 from dramaturg.evaluation.metrics.paired_tests import OrdinalTest, holm, wilcoxon
 from dramaturg.evaluation.metrics.reliability import (
     Agreement,
@@ -17,15 +17,10 @@ from dramaturg.evaluation.metrics.reliability import (
     intraclass_correlation,
     krippendorff_alpha,
 )
-from dramaturg.stores.documents.reading import read_text
 from dramaturg.stores.errors import RoleFileError
-from dramaturg.stores.files import LARGEST
 
 NEEDED = ("sample", "rater", "score")
-METHOD = "method"
 LOOKS = "a line a rating, under the heads sample, rater, score, and, where methods are compared, method"
-MOST = 1_000_000
-"""Lines of a file."""
 T = TypeVar("T")
 
 
@@ -81,36 +76,17 @@ def read_ratings(path: Path) -> list[Rating]:
     Raises:
         RoleFileError: it cannot be read, lacks a head, or a line holds no rating or one that is there already.
     """
-    try:
-        if path.stat().st_size > LARGEST:
-            raise RoleFileError(f"{path.name} has more than {LARGEST:,} bytes: split it.")
-        text = read_text(path.read_bytes(), path, path.parent)
-    except OSError as error:
-        raise RoleFileError(f"{path} cannot be read ({error.strerror}): give {LOOKS}.") from error
-    reader = csv.DictReader(text.split("\n"), restval="", strict=True)
-    heads = [(one or "").strip().lower() for one in reader.fieldnames or ()]
-    reader.fieldnames = heads
-    if missing := [one for one in NEEDED if one not in heads]:
-        raise RoleFileError(f"{path.name}, line 1: there is no column {missing[0]!r}: give {LOOKS}.")
     found, seen = list[Rating](), dict[tuple[str, str, str], int]()
-    try:
-        for row in reader:
-            where = f"{path.name}, line {reader.line_num}"
-            if len(found) == MOST:
-                raise RoleFileError(f"{where}: there are more than {MOST:,} ratings: split the file.")
-            one = _rating(row, where)
-            if (before := seen.setdefault(one[:3], reader.line_num)) != reader.line_num:
-                raise RoleFileError(f"{where}: {one.rater} rated this on line {before} already: leave one of them out.")
-            found.append(one)
-    except csv.Error as error:
-        raise RoleFileError(f"{path.name}, line {reader.line_num}: this is no CSV ({error}): mend it.") from error
-    if not found:
-        raise RoleFileError(f"{path.name} holds no rating: give {LOOKS}.")
+    for number, row in lines_of(path, NEEDED):
+        one = _rating(row, where := f"{path.name}, line {number}")
+        if (before := seen.setdefault(one[:3], number)) != number:
+            raise RoleFileError(f"{where}: {one.rater} rated this on line {before} already: leave one of them out.")
+        found.append(one)
     return found
 
 
 def _rating(row: Mapping[str, str], where: str) -> Rating:
-    sample, method, rater, text = ((row.get(name) or "").strip() for name in ("sample", METHOD, "rater", "score"))
+    sample, method, rater, text = (row.get(name, "") for name in ("sample", "method", "rater", "score"))
     if not sample or not rater:
         raise RoleFileError(f"{where}: sample or rater is empty: write who rated what.")
     try:

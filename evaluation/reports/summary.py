@@ -5,10 +5,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from dramaturg.evaluation.comparison.plan import OF_ALL, Plan
-from dramaturg.evaluation.judging.scales import SIMILARITY, UNJUDGED
+from dramaturg.evaluation.judging.scales import SIMILARITY, UNJUDGED, scale_of
+from dramaturg.evaluation.metrics.figures import cost_figure, image
 from dramaturg.evaluation.metrics.paired_tests import FEWEST_FLIPPED, least_p
 from dramaturg.evaluation.reports.credit import UNCHECKED
 from dramaturg.evaluation.reports.differences import Difference
+from dramaturg.evaluation.reports.document import Cell, Cells, Drawn, Part, table
 from dramaturg.evaluation.reports.tables import (
     WITHHELD,
     ReplyCosts,
@@ -18,7 +20,6 @@ from dramaturg.evaluation.reports.tables import (
     p_text,
     primary_judges,
     signed,
-    table,
 )
 from dramaturg.evaluation.reports.values import SCOPES, better
 
@@ -102,12 +103,7 @@ def heads(chosen: Sequence[Column]) -> list[str]:
     return found
 
 
-def summary_heads(plan: Plan, found: Tables) -> list[str]:
-    """The heads of the table of all methods by all metrics."""
-    return ["method", "rank", *heads(columns(plan, found)), "tokens a reply"]
-
-
-def summary_cells(plan: Plan, found: Tables, one: MethodSummary) -> Iterator[str]:
+def summary_cells(plan: Plan, found: Tables, one: MethodSummary) -> Cells:
     """A method in the table."""
     marked = {(*of[:3], of.first) for of in found.found}
     yield next((row.named for row in one.rows.values()), one.contestant)
@@ -117,13 +113,33 @@ def summary_cells(plan: Plan, found: Tables, one: MethodSummary) -> Iterator[str
     yield "" if one.tokens is None else f"{one.tokens:,.0f}"
 
 
-def summary_table(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> Iterator[str]:
-    """The table in Markdown, under what can be concluded."""
+def summary_table(plan: Plan, found: Tables, spent: Sequence[ReplyCosts]) -> Iterator[Part]:
+    """All methods by all metrics, and beside that what the first metric costs."""
     if not found.rows:
         return
-    methods = method_summaries(plan, found, spent)
-    yield table(summary_heads(plan, found), *(summary_cells(plan, found, one) for one in methods))
+    methods, chosen = method_summaries(plan, found, spent), columns(plan, found)
+    names = ("method", "rank", *heads(chosen), "tokens a reply")
+    yield table(names, *(summary_cells(plan, found, one) for one in methods))
+    yield Drawn(lambda: "".join(cost_picture(methods, one) for one in chosen[:1]))
     yield table_note(plan, found)
+
+
+def cost_picture(summaries: Sequence[MethodSummary], column: Column) -> str:
+    """What a metric has for its tokens; nothing where none were counted."""
+    points = [
+        (one.contestant, one.tokens, row.interval)
+        for one in summaries
+        if one.tokens and (row := one.rows.get(column)) and row.interval
+    ]
+    if not points:
+        return ""
+    (title,), scale = heads([column]), scale_of(column[0])
+    low = min([0.0, *(of.low or 0.0 for *_, of in points)]) if scale.low < 0 else scale.low
+    text = f"{title} by the tokens of a reply, index and judgements included: " + "; ".join(
+        f"{name} {signed(of.mean)} for {tokens:,.0f}" for name, tokens, of in points
+    )
+    caption = f"{title} by tokens a reply, index and judgements included"
+    return image(cost_figure(title, points, low, scale.high), text, caption)
 
 
 def table_note(plan: Plan, found: Tables) -> str:
@@ -140,12 +156,12 @@ def table_note(plan: Plan, found: Tables) -> str:
     )
 
 
-def cell(row: Row | None, marked: bool) -> str:
+def cell(row: Row | None, marked: bool) -> str | Cell:
     """A number of the table."""
     if row is None or row.interval is None:
         return "not asked" if row and not row.missing else "none"
     mark = WITHHELD if row.withheld else "*" * marked
-    return f"{signed(row.interval.mean)}{mark} {bounds(row.interval)}"
+    return Cell(f"{signed(row.interval.mean)}{mark} {bounds(row.interval)}", bool(row.withheld), row.id)
 
 
 def conclusion(plan: Plan, found: Tables) -> str:

@@ -1,7 +1,7 @@
 """The numbers of an evaluation, each with its n, its interval and what is missing; and how tables write them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple, TypeVar
 
@@ -65,6 +65,11 @@ class Row(NamedTuple):
     def named(self) -> str:
         """The contestant as tables and pictures have it."""
         return f"{self.contestant} ({self.note})" if self.note else self.contestant
+
+    @property
+    def id(self) -> str:
+        """The id of the list of replies behind it, on the page."""
+        return "-".join(["n", self.metric, self.scope or "all", self.judge, self.contestant]).replace(" ", "_")
 
 
 class Tables(NamedTuple):
@@ -348,16 +353,6 @@ def bounds(interval: Interval) -> str:
 def between(low: float | None, high: float | None) -> str:
     """Two ends in brackets; none where there are none."""
     return "none" if low is None or high is None else f"[{signed(low)}, {signed(high)}]"
-
-
-def cells(*texts: str) -> str:
-    """A line of a table; what would end a cell does not."""
-    return "| " + " | ".join(" ".join(text.replace("|", "\\|").split()) for text in texts) + " |"
-
-
-def table(heads: Sequence[str], *rows: Iterable[str]) -> str:
-    """A whole table under its heads."""
-    return "\n".join([cells(*heads), cells(*["---"] * len(heads)), *(cells(*row) for row in rows)])
 
 
 def comparison_cells(

@@ -9,7 +9,8 @@ from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.scales import NOBODY, RECALL, UNJUDGED, scale_of
 from dramaturg.evaluation.metrics.intervals import SHARE, Interval, cluster_interval
 from dramaturg.evaluation.reports.chunk_usage import told
-from dramaturg.evaluation.reports.tables import signed, table
+from dramaturg.evaluation.reports.document import Part, table
+from dramaturg.evaluation.reports.tables import signed
 from dramaturg.evaluation.reports.values import by_reply, by_unit, judges_of, unit, value_of
 
 BOUNDARY = "boundary"
@@ -38,8 +39,8 @@ def remembered(plan: Plan, records: Records) -> Iterator[Remembered]:
                 yield Remembered(name, distance, cluster_interval(values, scale=SHARE, unit=unit(plan)))
 
 
-def talk_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """The section in Markdown; nothing where the plan has no talks."""
+def talk_lines(plan: Plan, records: Records) -> Iterator[Part]:
+    """The section; nothing where the plan has no talks."""
     if not plan.talks:
         return
     yield "## Talks"

@@ -29,7 +29,7 @@ HOUR = 3_600.0
 DAY = 86_400.0  # seconds for which what was learned holds: servers are updated, and models change behind a name
 MINUTE = 60.0  # for which a server that refuses everything, and says nothing, is not asked in other ways
 PATIENCE = 3.0  # seconds that a request waits for what becomes of another one
-SILENT = 3  # empty answers of a server that never gave another, after which its next one tells nothing more
+SILENT = 3  # empty answers and bare refusals of a server that never gave more, after which its next tells nothing more
 
 
 class Kept(BaseModel):
@@ -49,7 +49,7 @@ class Endpoint:
         self._taken, self._doubted = set[str](), dict[str, float]()
         self._suspects = dict[str, None]()
         self._refused_bare = -MINUTE
-        self._empty = 0
+        self._empty = self._wordless = 0
         self._last: tuple[float, Exception] = (0.0, RuntimeError())
         self._alone = PerLoop(asyncio.Lock)
         self._lock = threading.Lock()
@@ -136,10 +136,13 @@ class Endpoint:
         """Whether a request with nothing that can be left out was refused just now, without a word of why."""
         return time.monotonic() < self._refused_bare + MINUTE
 
-    def refused_bare(self, error: Exception) -> None:
-        """Note that one was, and by what."""
-        self._refused_bare = time.monotonic()
-        self._empty, self._last = SILENT, (self._refused_bare, error)
+    def refused_bare(self, error: Exception, *, all_left_out: bool) -> None:
+        """Note a refusal without a word; they count once a request with nothing that can be left out was refused so."""
+        now, self._wordless = time.monotonic(), self._wordless + 1
+        if all_left_out and not self.refuses_all():
+            self._refused_bare = now
+        if self.refuses_all():
+            self._empty, self._wordless, self._last = self._empty + self._wordless, 0, (now, error)
 
     def failed(self, error: Exception) -> None:
         """Note an answer in which there is none; another error tells nothing of how the next request fares."""
@@ -167,7 +170,7 @@ class Endpoint:
     def takes(self, features: Iterable[str]) -> None:
         """Note that a request with these passed."""
         with self._lock:
-            self._refused_bare, self._empty = -MINUTE, 0
+            self._refused_bare, self._empty, self._wordless = -MINUTE, 0, 0
             self._taken.update(features)
             for what in features:
                 self._suspects.pop(what, None)

@@ -137,12 +137,10 @@ class Negotiation:
         unknown = self._server.unknown(asked)
         if not unknown:
             setattr(error, OF_WORDS, True)
-        if self._server.refuses_all():
-            return set()
-        left_out = set() if self._bare else unknown.difference(FORMS, {"whole"})
+        done = self._bare or self._server.refuses_all()
+        left_out = set() if done else unknown.difference(FORMS, {"whole"})
         self._bare |= left_out
-        if not (left_out or asked.intersection(FORMS)):
-            self._server.refused_bare(error)
+        self._server.refused_bare(error, all_left_out=not (left_out or asked.intersection(FORMS)))
         return left_out
 
     def _has_room(self, said: str, request: Request, limit: int) -> bool:

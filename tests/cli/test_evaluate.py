@@ -250,7 +250,7 @@ def test_inventories_are_metrics(run: Command, out: str, asked: list[Any], inter
     assert (chats(asked), Path(out).exists()) == ([], False)
     code, text, _ = run(*command)
     assert (code, len(chats(asked))) == (0, 4)
-    for told in ("80.0", "tiny, by labels (types)", "accuracy", "1.000", "1 of 1"):
+    for told in ("80.0", "tiny; labels: types", "accuracy", "1.000", "1 of 1"):
         assert told in text
     found = json.loads(run("report", out, "--json")[1])
     assert [(one["contestant"], one["type"]) for one in found["interviews"]["portraits"]] == [
@@ -266,7 +266,7 @@ def test_inventories_are_metrics(run: Command, out: str, asked: list[Any], inter
 def test_a_cap_stops_interviews_too(run: Command, out: str, asked: list[Any], interviewed: tuple[str, str]) -> None:
     command = ("evaluate", *METHODS, "--metrics", interviewed[0], "--out", out)
     code, _, err = run(*command, "--most-calls", "2")
-    assert (code, "the same command goes on" in err, "This run is invalid" in err) == (0, True, True)
+    assert (code, "the same command goes on" in err, "This run is incomplete" in err) == (0, True, True)
     assert len(chats(asked)) == 2
     code, _, err = run(*command)
     assert (code, err.endswith("Interviews: 2 of 4 Interviews: 3 of 4 Interviews: 4 of 4")) == (0, True)
@@ -297,9 +297,9 @@ def test_the_table_of_differences_names_the_judge(run: Command, tmp_path: Path) 
     code, text, _ = run("report", str(folder))
     table = text[text.index("Differences from vanilla") :]
     assert code == 0
-    assert re.search(r"accuracy\W+A\W+profile\W+1\.000", table)
-    assert re.search(r"accuracy\W+B\W+profile\W+0\.000", table)
-    assert "McNemar, exact" in table
+    assert "metric: accuracy; test: McNemar, exact" in table
+    assert re.search(r"A \(primary\)\W+profile\W+1\.000", table)
+    assert re.search(r"B\W+profile\W+0\.000", table)
     assert "nothing is concluded beyond it" in text
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
-from wild_endpoint import Refusal, Way, WildEndpoint, having, openrouter_error, wild_endpoint
+from wild_endpoint import Asked, Refusal, Way, WildEndpoint, having, openrouter_error, wild_endpoint
 
 from dramaturg.models.chat import ChatModel, chat_model
 from dramaturg.models.clock import TurnClock
@@ -182,6 +182,19 @@ async def test_a_server_that_gives_nothing_is_asked_no_more_by_those_who_ask_jus
     )
     assert {type(one) for one in said} == {UnusableAnswer}
     assert len(server.asked) < 8  # and each would have been tried in three ways
+
+
+async def test_a_bare_refusal_of_the_first_question_is_not_the_answer_to_those_that_wait(server: WildEndpoint) -> None:
+    first, bare = list[str](), Refusal(400, {"error": {"message": "Bad request"}})
+
+    def refused(asked: Asked) -> Refusal | None:
+        first.append(asked.prompt)
+        return bare if asked.prompt == first[0] else None
+
+    server.active = [Way("a gateway", check=refused)]
+    asked, questions = chat_model("m"), [[HumanMessage(f"Is lamp number {at} lit?")] for at in range(8)]
+    said = await asyncio.gather(*(write(asked, one) for one in questions), return_exceptions=True)
+    assert sum(isinstance(one, ModelError) for one in said) == 1
 
 
 async def test_in_a_turn_a_server_that_gives_nothing_is_asked_no_more_and_in_the_next_it_is(

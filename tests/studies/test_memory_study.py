@@ -9,9 +9,9 @@ import pytest
 import tiny_datasets as tiny
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.metrics.short_answers import several_f1, token_f1
 from dramaturg.stores.errors import RoleFileError
 from studies.memory import Asked, findings, locomo_score, records_of, talks_in
+from studies.short_answers import several_f1, token_f1
 
 from commands import Command
 from fakes import ScriptedChatModel

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dramaturg.evaluation.datasets.pdnc import novels_in
 from dramaturg.stores.errors import RoleFileError
+from studies.datasets.pdnc import novels_in
 from studies.quotations import Judged, Novel, findings
 
 from commands import Command

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.evaluation.metrics.calibration import separation
 from dramaturg.evaluation.metrics.intervals import Interval, Share, wilson
 from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.stores.documents.memories import read_memory_files
@@ -41,6 +40,7 @@ from studies.report import (
     within,
 )
 from studies.scope_detection import Scoped
+from studies.separation import separation
 from studies.splitters import Retrieved
 from studies.study import (
     Bench,

@@ -17,8 +17,7 @@ from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.evaluation.metrics.intervals import cluster_interval
 from dramaturg.evaluation.reports.credit import BoundsCheck, bounds_checks
 from dramaturg.evaluation.reports.judges import calibrations
-from dramaturg.evaluation.reports.markdown import markdown
-from dramaturg.evaluation.reports.page import page, written_report
+from dramaturg.evaluation.reports.page import markdown, page, written_report
 from dramaturg.evaluation.reports.tables import Row, costs, tables
 from dramaturg.models.errors import UnusableAnswer
 from dramaturg.stores.files import canonical

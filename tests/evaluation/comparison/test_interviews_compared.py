@@ -361,7 +361,7 @@ async def test_a_dimension_without_a_score_is_missing_and_no_miss(
     assert (rows["Acc(Full)"].hits, rows["Acc(Full)"].n) == (3, 3)
     assert not found.valid
     for text in (markdown, page):
-        assert "This run is invalid" in text
+        assert "This run is incomplete" in text
         assert "1 of 3 judgements of items are missing" in text
         assert "they count neither as hits nor as misses" in text
 
@@ -524,7 +524,7 @@ async def test_replies_and_interviews_stand_in_one_report(tmp_path: Path) -> Non
     assert evaluation.plan.metrics == ("accuracy",)
     for text in ("## accuracy", "### tiny", "| vanilla | ada | [0](interviews/tiny-vanilla-ada-0-"):
         assert text in markdown
-    assert "This run is invalid" not in page
+    assert "This run is incomplete" not in page
 
 
 def test_a_dry_run_counts_items_and_judgements(library: Path, inventory: str) -> None:

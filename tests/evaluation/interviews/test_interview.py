@@ -793,7 +793,7 @@ def test_the_command_says_what_is_missing(run: Command, served: ScriptedChatMode
     told = " ".join(out.split())
     assert code == 0
     assert "four-letters: ????" in told
-    assert "Not valid: 4 of 4 judgements of items are missing, more than 2%: 0 replies did not come" in told
+    assert "Incomplete: 4 of 4 judgements of items are missing, more than 2%: 0 replies did not come" in told
     assert "assistant phrase 4, not into character 4" in told
     assert "--judge" not in told
 

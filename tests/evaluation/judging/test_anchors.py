@@ -10,9 +10,9 @@ import pytest
 
 import dramaturg.examples
 from dramaturg.evaluation.judging.anchors import KINDS, LONG, WORTH, Known, QuestionBeyond, anchors, card_of, written
-from dramaturg.evaluation.metrics.calibration import separation
 from dramaturg.stores.documents.forms import read_dialogues
 from dramaturg.stores.documents.sources import document_paths
+from studies.separation import separation
 
 EXAMPLES = Path(next(iter(dramaturg.examples.__path__)))
 ROLES = [(language, role) for language, roles in written().items() for role in roles]

@@ -16,12 +16,8 @@ from dramaturg.evaluation.metrics.alignment import Alignment, alignment, ceiling
 from dramaturg.evaluation.metrics.chunks import (
     ChunkUsage,
     Duplication,
-    SelectionFailure,
     chunk_duplication,
     chunk_usage,
-    selection_failure,
-    similarity,
-    similarity_table,
 )
 from dramaturg.evaluation.metrics.reliability import (
     Agreement,
@@ -423,48 +419,6 @@ def test_fewer_chunks_than_were_chosen_are_refused(chosen: Any, n: int) -> None:
     for measure in (chunk_usage, chunk_duplication):
         with pytest.raises(ValueError, match=f"{len({*chosen[0]})} were chosen, so not {n}"):
             measure(chosen, n)
-
-
-def test_guided_selection_fails_where_nothing_is_chosen() -> None:
-    assert selection_failure([[1], [], [2, 3], []]) == SelectionFailure(0.5, 2, 4)
-    assert selection_failure([[1]]).share == 0.0
-    with pytest.raises(ValueError, match="no questions"):
-        selection_failure([])
-
-
-def test_similarities_are_averaged_by_role_and_k_is_stated() -> None:
-    found = similarity({"ada": [[0.2, 0.4], [0.6, 0.8]], "bea": [[0.1, 0.3]]})
-    assert (found.k, found.n_roles, found.n_questions, found.ddof) == (2, 2, 3, 1)
-    assert found.means == {"ada": pytest.approx(0.5), "bea": pytest.approx(0.2)}
-    assert found.mean == pytest.approx(0.35)
-    assert found.sum_of_means == pytest.approx(0.7)
-    assert found.sum_of_variances == pytest.approx(0.2 / 3 + 0.02)
-    assert found.variance == pytest.approx((0.2 / 3 + 0.02) / 2)
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"ada": [[0.1, 0.2], [0.3]]}, r"not \[1, 2\]"),
-        ({"ada": [[0.1, 0.2]], "bea": [[0.1]]}, r"not \[1, 2\]"),
-        ({}, r"not \[\]"),
-        ({"ada": [[0.1]]}, "two similarities or more"),
-        ({"ada": [[0.1, 0.2]], "bea": []}, "two similarities or more"),
-        ({"ada": [[0.1, nan]]}, "two similarities or more"),
-    ],
-)
-def test_similarities_that_cannot_be_compared_are_refused(given: Any, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        similarity(given)
-
-
-def test_splitters_are_compared_at_the_same_k_roles_and_questions() -> None:
-    rows = {"ada": [[0.1, 0.2]], "bea": [[0.3, 0.5]]}
-    table = similarity_table({"fixed": rows, "acts": {"bea": [[0.4, 0.6]], "ada": [[0.2, 0.3]]}})
-    assert [round(one.mean, 3) for one in table.values()] == [0.275, 0.375]
-    for other in ({"ada": [[0.1, 0.2]]}, {"ada": [[1, 2, 3]], "bea": [[1, 2, 3]]}, {**rows, "ada": [[1, 2], [1, 2]]}):
-        with pytest.raises(ValueError, match="the same k"):
-            similarity_table({"fixed": rows, "acts": other})
 
 
 RATINGS = [[4, 5, 4], [2, 3, 1], [5, 5, 4], [3, 3, 3], [1, 2, 2], [4, 4, 5]]

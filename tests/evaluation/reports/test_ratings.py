@@ -94,9 +94,9 @@ def test_a_file_is_shown_as_tables(run: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "holds no rating|no column 'sample'"),
-        ("sample,score\na,1\n", "line 1: there is no column 'rater'"),
-        (HEADS, "holds no rating"),
+        ("", "line 1: there is no column sample"),
+        ("sample,score\na,1\n", "line 1: there is no column rater; the columns are sample, rater, score"),
+        (HEADS, "has no scores"),
         (HEADS + "a,x,1,m\n\na,y,many,m\n", "line 4: the score 'many' is no number"),
         (HEADS + "a,x,nan,m\n", "line 2: the score 'nan' is no number"),
         (HEADS + "a,,1,m\n", "line 2: sample or rater is empty"),

@@ -13,7 +13,8 @@ from dramaturg.evaluation.comparison.records import RecordFile
 from dramaturg.evaluation.judging.measures import shown_texts
 from dramaturg.evaluation.judging.scales import SIMILARITY
 from dramaturg.evaluation.metrics.intervals import COSINE, cluster_interval
-from dramaturg.evaluation.reports.page import scale_ends, written_report
+from dramaturg.evaluation.reports.numbers import scale_ends
+from dramaturg.evaluation.reports.page import written_report
 from dramaturg.evaluation.reports.tables import tables
 from dramaturg.models.errors import UnusableAnswer
 
@@ -219,7 +220,7 @@ async def test_attributes_have_a_table_and_no_radar(tmp_path: Path) -> None:
     lines = [{"question": f"{at}?", "answer": "Tom.", "scope": "in", "attribute": f"kind_{at}"} for at in range(3)]
     (library / "ada" / "questions.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
     _, _, page = await reported(library)
-    assert "<th>kind 0</th>" in page
+    assert "<th scope=col>kind 0</th>" in page
     assert "1.000 (1)" in page
 
 

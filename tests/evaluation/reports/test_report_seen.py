@@ -26,7 +26,7 @@ async def test_the_first_screen_holds_the_table_the_conclusion_and_the_picture(
     report: Path, width: int, height: int
 ) -> None:
     async with page_at(report.as_uri(), width, height) as page:
-        for place in ("header > p", ".first table", ".first figure img"):
+        for place in ("header > p", "header table", "header figure img"):
             box = await page.locator(place).first.bounding_box()
             shown = await page.locator(place).first.evaluate(
                 "(one) => { let box = one.getBoundingClientRect(); const around = one.closest('.scroll');"

@@ -10,8 +10,9 @@ from dramaturg.evaluation.judging.judges import JUDGES, prompt_version
 from dramaturg.evaluation.judging.lines import SPEAKER
 from dramaturg.evaluation.judging.standing import ANCHORS, InLanguage, Measured
 from dramaturg.evaluation.judging.verdicts import Standing, keep_standings
+from dramaturg.evaluation.reports.document import as_markdown
 from dramaturg.evaluation.reports.judges import standing_lines
-from dramaturg.evaluation.reports.markdown import markdown
+from dramaturg.evaluation.reports.page import markdown
 from dramaturg.evaluation.reports.standings import take_standings
 from dramaturg.evaluation.reports.tables import tables
 
@@ -35,7 +36,7 @@ def standing(low: float, metric: str = "accuracy", prompts: tuple[str, ...] = (P
 def said(run: tuple[Evaluation, Records], *found: Standing) -> str:
     evaluation, records = run
     keep_standings(evaluation.folder, found)
-    return "\n".join(standing_lines(evaluation.plan, records))
+    return "\n".join(as_markdown(standing_lines(evaluation.plan, records)))
 
 
 def withheld(run: tuple[Evaluation, Records]) -> dict[tuple[str, str], str]:
@@ -82,7 +83,7 @@ def test_a_judge_near_chance_at_who_is_speaking_is_named(run: tuple[Evaluation, 
     said(run, standing(0.7), standing(0.2, SPEAKER))
     evaluation, records = run
     text = markdown(evaluation.plan, records, tables(evaluation.plan, records))
-    assert "| accuracy | judge | yes |  | it is near chance at who is speaking (0.300" in text
+    assert "accuracy by judge: it is near chance at who is speaking (0.300" in text
 
 
 def test_a_standing_by_another_prompt_is_none(run: tuple[Evaluation, Records]) -> None:
@@ -96,8 +97,8 @@ def test_a_report_takes_standings_of_its_own_judges_alone(run: tuple[Evaluation,
     (tmp_path / "shared").mkdir()
     keep_standings(tmp_path / "shared", [standing(0.6), other])
     take_standings(run[0].folder, run[0].plan.judges, tmp_path / "shared")
-    text = "\n".join(standing_lines(run[0].plan, run[1]))
+    text = "\n".join(as_markdown(standing_lines(run[0].plan, run[1])))
     assert "[0.600, 0.800]" in text
     assert "somebody" not in text
     take_standings(run[0].folder, run[0].plan.judges, tmp_path / "nowhere")
-    assert "[0.600, 0.800]" in "\n".join(standing_lines(run[0].plan, run[1]))
+    assert "[0.600, 0.800]" in "\n".join(as_markdown(standing_lines(run[0].plan, run[1])))

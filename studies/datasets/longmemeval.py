@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Literal
 
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Located, Source, Text
-from dramaturg.evaluation.datasets.long_talks import LongTalk, LongTalks, Session, TalkLine, TalkQuestion, moment
 from dramaturg.stores.errors import RoleFileError
+from studies.datasets.long_talks import LongTalk, LongTalks, Session, TalkLine, TalkQuestion, moment
 
 LICENCE = "LongMemEval is under the MIT licence; it is no part of this package"
 ABSTAINS = "_abs"

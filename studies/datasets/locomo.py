@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 from dramaturg.evaluation.datasets.files import FileEntry, Filled, Located, Source, Text
-from dramaturg.evaluation.datasets.long_talks import LongTalk, LongTalks, Session, TalkLine, TalkQuestion, moment
 from dramaturg.stores.errors import RoleFileError
+from studies.datasets.long_talks import LongTalk, LongTalks, Session, TalkLine, TalkQuestion, moment
 
 LICENCE = "LoCoMo is under CC BY-NC 4.0: for uses that are not commercial; it is no part of this package"
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

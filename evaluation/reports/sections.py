@@ -1,4 +1,4 @@
-"""The report of an evaluation in Markdown: no number without its n, its interval and what it can bear."""
+"""What the report of an evaluation says, by sections: no number without its n, its interval and what it can bear."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,74 +7,80 @@ from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
 from dramaturg.evaluation.comparison.plan import OF_ALL, Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
-from dramaturg.evaluation.judging.scales import ASKS, RECALL, UNJUDGED, scale_of
+from dramaturg.evaluation.judging.scales import RECALL, UNJUDGED
 from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED, Interval
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.chunk_usage import passage_lines
 from dramaturg.evaluation.reports.differences import Difference
+from dramaturg.evaluation.reports.document import Cell, Cells, Fold, Note, Part, Sections, table
 from dramaturg.evaluation.reports.interviews import interview_parts
 from dramaturg.evaluation.reports.judges import judge_lines
 from dramaturg.evaluation.reports.lengths import lengths
-from dramaturg.evaluation.reports.summary import conclusion, summary_table, withheld_lines
+from dramaturg.evaluation.reports.numbers import metric_parts
+from dramaturg.evaluation.reports.summary import caveats, findings, summary_table, withheld_lines
 from dramaturg.evaluation.reports.tables import (
     MINUS,
     WITHHELD,
+    ReplyCosts,
     Row,
     Tables,
     bounds,
     comparison_cells,
     costs,
-    overall_refusals,
     signed,
     smallest_seen,
-    table,
-    whole,
 )
 from dramaturg.evaluation.reports.talks import talk_lines
-from dramaturg.evaluation.reports.values import REFUSAL, SCOPES, by_reply, has_judges, judges_of, value_of
+from dramaturg.evaluation.reports.values import SCOPES, by_reply, has_judges, value_of
 
 DIFFERENCE_HEADS = (
-    *("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs", "p", "p (corrected)", "test"),
+    *("metric", "questions", "judge", "method", "minus it", "95 % interval", "pairs", "p", "p (corrected)", "test"),
     "smallest difference to be seen",
 )
-HEADS = ("method", "questions", "judge", "mean", "95 % interval", "n", "missing", "worst case", "not asked")
-TEXTS = 3
-"""The first columns, which hold text; the others hold numbers."""
-BETTER = {"higher": "higher is better", "lower": "lower is better", "by_scope": "higher out of scope, lower in scope"}
+BRIEF = [one for one in DIFFERENCE_HEADS[:-1] if one != "pairs"]
 SPREAD_HEADS = ("metric", "method", "questions", "judge", "roles", "questions of a role", "seeds", "variance", "n")
 
 
-def markdown(plan: Plan, records: Records, found: Tables) -> str:
-    """The report as Markdown."""
-    parts = [
-        "# Evaluation",
-        *([conclusion(plan, found)] if plan.metrics else []),
-        *withheld_lines(found),
-        *summary_table(plan, found, costs(plan, records)),
-        *about(plan, records, found),
-        *interview_parts(plan),
-        *metric_tables(plan, records, found),
-        *difference_table(plan, found),
-        *refusal_lines(plan, records),
-        *judge_lines(plan, records, found),
-        *length_lines(plan, records, found),
-        *talk_lines(plan, records),
-        *spread_lines(plan, records, found),
-        *passage_lines(plan, records),
-        *cost_table(plan, records),
-        *judge_notes(plan, records),
-    ]
-    return "\n\n".join(parts) + "\n"
+def sections(plan: Plan, records: Records, found: Tables) -> Sections:
+    """The whole report but the replies, which the page alone has."""
+    metrics = (Fold(one, [*metric_parts(plan, records, found, one)], f"m-{one}", 2) for one in plan.metrics)
+    of: dict[str, Iterator[Part]] = {
+        "": top_parts(plan, records, found),
+        "What was done": about(plan, records, found),
+        "Interviews": interview_parts(plan),
+        "Metrics": metrics,
+        "Differences": difference_parts(plan, found),
+        "Talks": talk_lines(plan, records),
+        "Judges": judge_lines(plan, records, found),
+        "Length": length_lines(plan, records, found),
+        "Spread": spread_lines(plan, records, found),
+        "Passages": passage_lines(plan, records),
+        "Cost": cost_table(plan, records),
+        "Measures": judge_notes(plan, records),
+    }
+    return {name: written for name, parts in of.items() if (written := [*parts])}
 
 
-def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+def top_parts(plan: Plan, records: Records, found: Tables) -> Iterator[Part]:
+    """What can be concluded, the table of all methods by all metrics, and what has to be known of both."""
+    yield "# Evaluation"
+    if plan.metrics:
+        yield Note(findings(plan, found))
+    yield from summary_table(plan, found, costs(plan, records))
+    if plan.metrics and (told := " ".join(caveats(plan, found))):
+        yield Note(told)
+    yield from (Note(one, warns=True) for one in withheld_lines(found))
+
+
+def about(plan: Plan, records: Records, found: Tables) -> Iterator[Part]:
     """What was done, and whether all of it is there."""
     if not found.valid:
-        yield (
+        yield Note(
             f"**This run is incomplete**: what was planned is missing, or more than {MISSING_ALLOWED:.0%} of a number. "
-            "The same command asks for it. Nothing is concluded from numbers that lack it."
+            "The same command asks for it. Nothing is concluded from numbers that lack it.",
+            warns=True,
         )
-        yield "\n".join(f"- {one}" for one in found.missing)
+        yield Note("\n".join(f"- {one}" for one in found.missing), warns=True)
     asked = ""
     if plan.metrics:
         licence = f" ({plan.licence})" if plan.licence else ""
@@ -109,7 +115,7 @@ def about(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
             "its score is that of a role that has nothing to say. If this score is high, a method's high score proves "
             f"little. {CEILING}, the ceiling, says the right answer where there is one: if it does not get the best "
             "score, the measure is the cause. The two are in no test and in no cost, and what is missing of them does "
-            "not make a run invalid."
+            "not make a run incomplete."
         )
     if len(plan.roles) == 1:
         yield (
@@ -154,74 +160,29 @@ def left_out_lines(plan: Plan) -> Iterator[str]:
         yield f"A limit left out: {'; '.join(f'{kind} {number}' for kind, number in gone.items())}."
 
 
-def metric_tables(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
-    """A table for each metric, and what its intervals are."""
-    for metric in plan.metrics:
-        yield f"## {metric}"
-        yield from withheld_lines(found, metric)
-        yield from metric_lines(metric, found)
-        if of := [one for one in found.rows if one.metric == metric]:
-            yield table(HEADS, *map(row_cells, of))
-            if any(one.missing and one.missing.missing for one in of):
-                yield "Worst case: the means between which the whole would lie, whatever the missing values were."
-            yield from interval_lines(of)
-
-
-def metric_lines(metric: str, found: Tables) -> Iterator[str]:
-    """The scale of a metric, and of which questions it was not asked."""
-    scale, rows = scale_of(metric), [one for one in found.rows if one.metric == metric]
-    yield f"{ASKS[metric]} From {whole(scale.low)} to {whole(scale.high)}; {BETTER[scale.better]}."
-    for scope in (scope for name, scope in found.unasked if name == metric):
-        yield f"{SCOPES[scope].capitalize() if scope else 'It was'} not asked: the plan has no such question."
-    if rows and not any(one.interval for one in rows):
-        yield "Nothing was measured yet."
-
-
-def interval_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """What the intervals of a table are, and where there is none or one that rests on little."""
-    known = [one.interval for one in rows if one.interval]
-    if methods := sorted({one.method for one in known if one.low is not None}):
-        yield f"Intervals: {'; '.join(methods)}."
-    yield from sorted(
-        {
-            f"{'There is no interval' if one.low is None else 'An interval rests on little'} where {one.reason}."
-            for one in known
-            if one.reason
-        }
-    )
-
-
-def row_cells(row: Row) -> Iterator[str]:
-    """The cells of a number; `worst case` says between which means the whole lies, whatever the missing were."""
-    yield from (row.named, SCOPES[row.scope], row.judge)
-    gone = row.missing
-    if row.interval is None or gone is None:
-        yield from ("none" if gone else "not asked", "", "0", str(gone.missing) if gone else "0", "")
-        yield str(row.not_applicable)
+def difference_parts(plan: Plan, found: Tables) -> Iterator[Part]:
+    """Each method against the baseline, with its test, role by role; and all other pairs."""
+    if not found.planned:
         return
-    yield f"{signed(row.interval.mean)}{WITHHELD * bool(row.withheld)}"
-    yield from (bounds(row.interval), str(row.interval.n_values))
-    yield f"{gone.missing} of {gone.n}"
-    yield f"{signed(gone.lowest)} to {signed(gone.highest)}" if gone.missing else ""
-    yield str(row.not_applicable)
-
-
-def difference_table(plan: Plan, found: Tables, metric: str = "") -> Iterator[str]:
-    """Each method against the baseline, with its test, role by role; and all other pairs. Of one metric, or of all."""
-    of = [one for one in found.differences if metric in ("", one.metric)]
-    if not (planned := [one for one in of if one.planned]):
-        return
-    yield f"### Differences from {plan.compared_with}"
-    yield table(DIFFERENCE_HEADS, *map(difference_cells, planned))
+    title = f"Differences from {plan.compared_with}"
+    yield f"## {title}"
+    yield table(DIFFERENCE_HEADS, *map(difference_cells, found.planned), brief=BRIEF, title=title)
     yield test_note(plan, found)
-    yield from role_table(plan, planned)
-    if others := [one for one in of if not one.planned]:
-        yield "### Other pairs"
-        yield (
-            "Exploratory: nobody planned to compare these, and there are many. Their intervals are not corrected, and "
-            "there is no test: what stands out is a question for another run."
+    yield from role_table(plan, found.planned)
+    if others := [one for one in found.differences if not one.planned]:
+        yield Fold(
+            "Other pairs",
+            [
+                "Exploratory: nobody planned to compare these, and there are many. Their intervals are not corrected, "
+                "and there is no test: what stands out is a question for another run.",
+                table(
+                    ("metric", "questions", "judge", "difference", "mean", "95 % interval", "pairs"),
+                    *([*difference_cells(one)][:7] for one in others),
+                ),
+            ],
+            "other-pairs",
+            3,
         )
-        yield table(DIFFERENCE_HEADS[:7], *([*difference_cells(one)][:7] for one in others))
 
 
 def test_note(plan: Plan, found: Tables) -> str:
@@ -245,40 +206,37 @@ def test_note(plan: Plan, found: Tables) -> str:
     )
 
 
-def role_table(plan: Plan, planned: Sequence[Difference]) -> Iterator[str]:
+def role_table(plan: Plan, planned: Sequence[Difference]) -> Iterator[Part]:
     """The differences role by role: one role that is far from the others makes a test of few roles unsafe."""
-    shown = [one for one in planned if one.by_role]
+    shown = sorted((one for one in planned if one.by_role), key=lambda one: not one.primary)
     if shown:
         yield "Role by role:"
-        heads = ("metric", "questions", "judge", "difference", *plan.roles)
-        yield table(
-            heads,
-            *(
-                (
-                    *difference_name(one),
-                    *(signed(one.by_role[role]) if role in one.by_role else "" for role in plan.roles),
-                )
-                for one in shown
-            ),
+        heads = [", ".join(difference_name(one)) for one in shown]
+        rows = (
+            (role, *(signed(one.by_role[role]) if role in one.by_role else "" for one in shown)) for role in plan.roles
         )
+        primary = heads[: sum(one.primary for one in shown)]
+        brief = ("role", *primary) if primary else ()
+        yield table(("role", *heads), *rows, brief=brief, title="Role by role")
 
 
 def difference_name(one: Difference) -> tuple[str, str, str, str]:
     """What a difference is of."""
     mark = f" {WITHHELD}" if one.withheld else " (primary)" if one.primary else ""
-    return one.metric, SCOPES[one.scope], f"{one.judge}{mark}", f"{one.first} {MINUS} {one.second}"
+    pair = one.first if one.planned else f"{one.first} {MINUS} {one.second}"
+    return one.metric, SCOPES[one.scope], f"{one.judge}{mark}", pair
 
 
-def difference_cells(one: Difference) -> Iterator[str]:
+def difference_cells(one: Difference) -> Cells:
     """The cells of a difference."""
     yield from difference_name(one)
     mean, *others = comparison_cells(one.interval, one.p, one.corrected, one.test, starred=one.found)
-    yield f"{mean}{WITHHELD * bool(one.withheld)}"
+    yield Cell(f"{mean}{WITHHELD * bool(one.withheld)}", grey=bool(one.withheld))
     yield from others
     yield smallest_seen(one.detectable) if one.p is not None else ""
 
 
-def length_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+def length_lines(plan: Plan, records: Records, found: Tables) -> Iterator[Part]:
     """How long the replies are, and what is left of differences at equal length."""
     told = [*lengths(plan, records)]
     if not told or not found.rows:
@@ -295,7 +253,7 @@ def length_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
             "difference is not left at equal length, ask which of the two it is."
         )
         yield table(
-            ("metric", "questions", "judge", "difference", "mean", "at equal length", "95 % interval"),
+            (*DIFFERENCE_HEADS[:5], "at equal length", "95 % interval"),
             *(length_cells(one) for one in rows),
         )
 
@@ -313,45 +271,23 @@ def length_cells(one: Difference) -> Iterator[str]:
         yield from (signed(one.equal_length.mean), bounds(one.equal_length))
 
 
-def refusal_lines(plan: Plan, records: Records) -> Iterator[str]:
-    """How often a role kept to what it can know, in and out of scope together; after RoleRAG's UQR."""
-    names = [*plan.methods, *(one for one in plan.bounds if one == FLOOR)]
-    judges = judges_of(plan, records, REFUSAL)
-    rates = [(name, judge, overall_refusals(plan, records, name, judge)) for name in names for judge in judges]
-    known = [f"{name} by {judge}: {rate:.3f}" for name, judge, rate in rates if rate is not None]
-    if known:
-        yield (
-            "Kept to what the role can know, as a whole (refusals out of scope and answers in scope, of all; a role "
-            f"that always refuses has the share of questions out of scope): {'; '.join(known)}."
-        )
-
-
-def cost_table(plan: Plan, records: Records) -> Iterator[str]:
+def cost_table(plan: Plan, records: Records) -> Iterator[Part]:
     """What replies have cost, and the index before them and the judgements after."""
     if found := costs(plan, records):
-        rows = (
-            (
-                one.contestant,
-                str(one.replies),
-                str(one.failed),
-                f"{one.calls:,}",
-                f"{one.tokens:,}",
-                f"{one.seconds:,.1f}",
-                f"{one.calls / one.replies:.1f}" if one.replies else "",
-                f"{one.index_calls:,}",
-                f"{one.index_tokens:,}",
-                f"{one.judge_calls:,}",
-                f"{one.judge_tokens:,}",
-            )
-            for one in found
-        )
         first = ("method", "replies", "failed", "calls", "tokens", "seconds", "calls a reply")
-        heads = (*first, "index: calls", "tokens", "judges: calls", "tokens")
-        note = (
+        yield "## Cost"
+        yield (
             "Seconds are the sum by the clock on the wall, also of replies at once. An index that was there before "
             "this run, or that a server made, has cost nothing here."
         )
-        yield f"## Cost\n\n{note}\n\n{table(heads, *rows)}"
+        yield table((*first, "index: calls", "tokens", "judges: calls", "tokens"), *map(cost_cells, found))
+
+
+def cost_cells(one: ReplyCosts) -> Cells:
+    """What one method has cost."""
+    yield from (one.contestant, *map("{:,}".format, one[1:6]))
+    yield f"{one.calls / one.replies:.1f}" if one.replies else ""
+    yield from map("{:,}".format, one[6:])
 
 
 def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
@@ -373,7 +309,7 @@ def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
         yield "## Measures\n\n" + "\n".join(lines)
 
 
-def spread_lines(plan: Plan, records: Records, found: Tables) -> Iterator[str]:
+def spread_lines(plan: Plan, records: Records, found: Tables) -> Iterator[Part]:
     """What share of the spread is roles, questions and seeds; nothing where there is one seed, or no number."""
     rows = [one for one in found.rows if not one.bound]
     if len(plan.seeds) < 2 or not rows:
