@@ -19,6 +19,9 @@ ANYBODY = ""
 OPEN = ("/health", "/")
 PAGE = "/page/"
 """What needs no key: whether the server is up, and the files of its page, which hold nothing of anybody's."""
+UPLOADS = re.compile(r"/v1/(roles/import|roles/[^/]+/knowledge(/preview)?|casting(/people|/preview)?)")
+"""What takes files: cards are mostly pictures of 5 to 10 MB, while a turn that is larger than 4 MiB is a mistake."""
+BESIDE = 8_192  # bytes of a request that are not the files
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -37,6 +40,8 @@ class Access:
     """Web pages that may call it, beside those that it serves itself."""
     most_bytes: int = 4 * 1024 * 1024
     """Of one request."""
+    most_upload_bytes: int = 32 * 1024 * 1024
+    """Of one request that brings files; it holds them as base64, and is in memory as a whole."""
     a_minute: int = 120
     """Requests of one caller."""
     at_once: int = 512
@@ -45,6 +50,15 @@ class Access:
     """Whether callers may change what roles know, for everybody who talks to them, and make new ones."""
     connects: bool = False
     """Whether callers may see and choose which model is asked, and where: only where nobody but its owner can call."""
+
+    def most_of(self, path: str) -> int:
+        """The most bytes of a request to a path; who may change no role sends no files."""
+        return self.most_upload_bytes if self.changes_roles and UPLOADS.fullmatch(path) else self.most_bytes
+
+    @property
+    def most_file_bytes(self) -> int:
+        """The most bytes of all files of a request: base64 has four letters for three."""
+        return max(self.most_upload_bytes - BESIDE, 0) * 3 // 4
 
 
 def keys_in(text: str) -> dict[str, str]:
@@ -124,7 +138,7 @@ class Door:
         if refused is not None:
             await refused(scope, receive, send)
             return
-        await self.app(scope, self._bounded(receive), send)
+        await self.app(scope, bounded(receive, self.access.most_of(scope["path"])), send)
 
     def _refused(self, scope: Scope, headers: Headers) -> JSONResponse | None:
         host = host_of(headers.get("host", ""))
@@ -146,9 +160,9 @@ class Door:
         if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
             if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 return refusal(415, "Send JSON, with Content-Type: application/json.", "content_type")
-            length = headers.get("content-length", "")
-            if length.isdecimal() and (len(length) > 12 or int(length) > self.access.most_bytes):
-                return too_large(self.access)
+            length, most = headers.get("content-length", ""), self.access.most_of(scope["path"])
+            if length.isdecimal() and (len(length) > 12 or int(length) > most):
+                return too_large(most)
         return None
 
     def _caller(self, authorization: str) -> str | None:
@@ -169,28 +183,38 @@ class Door:
         self._left[caller] = (left - 1 if left >= 1 else left, now)
         return left >= 1
 
-    def _bounded(self, receive: Receive) -> Receive:
-        read = 0
-
-        async def bounded() -> Message:
-            nonlocal read
-            message = await receive()
-            if message["type"] == "http.request":
-                read += len(message.get("body", b""))
-                if read > self.access.most_bytes:
-                    raise TooLarge
-            return message
-
-        return bounded
-
 
 class TooLarge(Exception):
-    """More was sent than a request may have."""
+    """More was sent than a request may have.
+
+    Args:
+        most: the bytes that it may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
 
 
-def too_large(access: Access) -> JSONResponse:
+def bounded(receive: Receive, most: int) -> Receive:
+    """Take a request in, as far as it has no more bytes than it may have."""
+    read = 0
+
+    async def taken() -> Message:
+        nonlocal read
+        message = await receive()
+        if message["type"] == "http.request":
+            read += len(message.get("body", b""))
+            if read > most:
+                raise TooLarge(most)
+        return message
+
+    return taken
+
+
+def too_large(most: int) -> JSONResponse:
     """What is said to a request that is too large."""
-    return refusal(413, f"{access.most_bytes:,} bytes are the most of a request: send less.", "too_large")
+    return refusal(413, f"{most:,} bytes are the most of a request: send less.", "too_large")
 
 
 def host_of(header: str) -> str:

@@ -114,7 +114,7 @@ class RoleServer:
         handlers: dict[Any, Any] = {
             HTTPException: refused,
             ValidationError: unreadable,
-            TooLarge: lambda _, __: too_large(self.access),
+            TooLarge: lambda _, error: too_large(error.most),
             ClientDisconnect: lambda _, __: Response(status_code=499),
             **dict.fromkeys((ValueError, RuntimeError, Exception), failed),
         }

@@ -143,7 +143,7 @@ class Casting:
             {
                 "object": "casting",
                 "changes": changes,
-                "most_bytes": self.works.most_bytes,
+                "most_bytes": self.works.access.most_file_bytes,
                 "most_files": MOST_FILES,
                 "kinds": list(KINDS),
                 "waiting": await asyncio.to_thread(self._waiting) if changes else [],

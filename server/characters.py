@@ -24,7 +24,7 @@ from dramaturg.stores.formats.told import Told, read_sent
 from dramaturg.stores.library_folder import examples
 from dramaturg.stores.role import Role
 
-LARGEST_PICTURE = 16_000_000  # bytes
+LARGEST_PICTURE = 26_000_000  # bytes: what comes by an upload is shown
 LONGEST_PERSONA = 1_000_000  # characters
 SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 FORMS = {

@@ -89,7 +89,7 @@ class Knowledge:
                 "reads": bool(taught.parts),
                 "changes": self.works.access.changes_roles,
                 "documents": documents,
-                "most_bytes": self.works.most_bytes,
+                "most_bytes": self.works.access.most_file_bytes,
                 "most_files": MOST_FILES,
                 "kinds": sorted({*learning.TEXTS, *PACKED} - {""}),
                 "versions": [_shown(one) for one in found],

@@ -44,6 +44,7 @@ class Lookups:
         roles = await asyncio.to_thread(self.rooms.roles)
         may = {"changes": self.access.changes_roles, "connection": self.access.connects}
         about = {"embedded": self.rooms.embedded, "method": self.rooms.method, **may}
+        about["most_bytes"] = self.access.most_file_bytes
         return JSONResponse({"object": "list", "data": roles, **about})
 
     async def role(self, request: Request) -> Response:

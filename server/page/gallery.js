@@ -8,7 +8,7 @@ import { methodName } from "./methods.js";
 import { sign } from "./signs.js";
 import { language, NAMES, t } from "./texts.js";
 import { badge } from "./views.js";
-import { sent } from "./working.js";
+import { refusal, sent } from "./working.js";
 
 const MOST = 60; // that are drawn before somebody asks for more
 
@@ -51,7 +51,7 @@ function card(one, talk) {
 }
 
 /* A new character, in a dialog. `made` gets its role; `cast` goes on to casting from a text. */
-export function newCharacter({ made, cast, trying, files }) {
+export function newCharacter({ made, cast, about, files }) {
   const said = h("div", { class: "said", role: "status" });
   const form = h("form", { class: "fields", onsubmit: (event) => {
     event.preventDefault();
@@ -86,6 +86,11 @@ export function newCharacter({ made, cast, trying, files }) {
   // What a card would become, before it does.
   async function take(file) {
     if (!file) return;
+    const refused = refusal([file], about);
+    if (refused) {
+      said.replaceChildren(h("p", { class: "warning", role: "alert" }, refused));
+      return;
+    }
     said.replaceChildren(h("p", { class: "thought" }, t("reading_files", { names: file.name })));
     try {
       const given = await sent(file);

@@ -489,7 +489,7 @@ function gallery() {
 }
 
 const make = (files) =>
-  newCharacter({ files, trying, cast: () => show("casting"), made: (id) => talk(id) });
+  newCharacter({ files, about: now.about, cast: () => show("casting"), made: (id) => talk(id) });
 
 function openCasting(files, role) {
   const roles = now.roles.filter((one) => !one.error);

@@ -233,7 +233,7 @@ async def test_a_dropped_file_is_weighed_wherever_it_falls(tmp_path: Path) -> No
 
 
 async def test_a_file_that_cannot_be_learned_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    async with page_house(tmp_path, access=Access(a_minute=100_000, most_bytes=100_000)) as house:
+    async with page_house(tmp_path, access=Access(a_minute=100_000, most_upload_bytes=100_000)) as house:
         await knowledge(house)
         for given, says in (
             (file("evil.exe", "x"), "of a kind that is not read"),
