@@ -85,15 +85,31 @@ async def first_question(saver: BaseCheckpointSaver[Any], thread: str) -> str:
     """Return the question that the head's branch begins with, once it has its reply; "": nothing was asked yet."""
     if not isinstance(saver, ConversationSaver):
         return _first_asked(await turns_until(saver, thread))
+    return await _asked_at_the_beginning(saver, thread, replied=True)
+
+
+async def ends_of(saver: BaseCheckpointSaver[Any], thread: str) -> tuple[str, str]:
+    """Return the question that the head's branch begins with, replied to or not, and the head; "": there is none.
+
+    What was said between them is not read where the saver can leave it out.
+    """
+    if not isinstance(saver, ConversationSaver):
+        turns = await turns_until(saver, thread)
+        return _first_asked(turns, replied=False), turns[-1].checkpoint if turns else ""
+    last = await saver.asteps(thread, limit=1)
+    return await _asked_at_the_beginning(saver, thread, replied=False), last[-1].checkpoint_id if last else ""
+
+
+async def _asked_at_the_beginning(saver: ConversationSaver, thread: str, *, replied: bool) -> str:
     count, steps = FIRST_STEPS, await saver.abeginning(thread, FIRST_STEPS)
-    while not (found := _first_asked(in_turns(steps))) and len(steps) == count:
+    while not (found := _first_asked(in_turns(steps), replied=replied)) and len(steps) == count:
         count *= 4
         steps = await saver.abeginning(thread, count)
     return found
 
 
-def _first_asked(turns: Iterable[Turn]) -> str:
-    return next((turn.question for turn in turns if turn.question and turn.reply is not None), "")
+def _first_asked(turns: Iterable[Turn], *, replied: bool = True) -> str:
+    return next((turn.question for turn in turns if turn.question and not (replied and turn.reply is None)), "")
 
 
 async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Turn]:
