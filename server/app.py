@@ -53,6 +53,7 @@ from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, known_as, thread_name
+from dramaturg.server.sources import SourceTexts
 from dramaturg.server.talks import Talks
 from dramaturg.server.work import Works
 
@@ -104,6 +105,7 @@ class RoleServer:
         self.memory = Remembered(self.lookups)
         self.works = Works(access)
         self.knowledge = Knowledge(rooms, self.works)
+        self.sources = SourceTexts(rooms, self.works)
         self.casting = Casting(rooms, self.works)
         self.characters = Characters(rooms, self.works)
         self.connection = Connection(rooms, access)
@@ -140,6 +142,7 @@ class RoleServer:
                 Route("/v1/roles/{role}", self.lookups.role),
                 Route("/v1/roles/{role}/export", self.characters.export),
                 Route("/v1/roles/{role}/picture", self.characters.picture),
+                Route("/v1/roles/{role}/source", self.sources.source),
                 Route("/v1/roles/{role}/remembered", self.memory.remembered),
                 Route("/v1/threads", self.talks.listed),
                 Route("/v1/threads/{thread}", self.lookups.thread),

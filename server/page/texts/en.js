@@ -313,4 +313,10 @@ export default {
   passed: "works",
   not_passed: "does not work",
   not_asked: "not tested",
+  open_source: "Open the document at this place",
+  reading_source: "Opening the document …",
+  source_edited: "This passage is not in the document any more: it was edited since.",
+  source_part: "Characters {start} to {end} of {total}",
+  source_before: "Show what comes before",
+  source_after: "Show what comes after",
 };
