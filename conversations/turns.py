@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -114,15 +115,25 @@ def _first_asked(turns: Iterable[Turn], *, replied: bool = True) -> str:
 
 async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Turn]:
     """Return the turns of all branches by id, those of the head first; reads every checkpoint."""
+    return {name: turn for name, (turn, _) in (await turn_tree(saver, thread)).items()}
+
+
+async def turn_tree(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, tuple[Turn, str | None]]:
+    """Return the turns of all branches by id, each with that of the turn before it, as `all_turns` does."""
     steps = await all_steps(saver, thread)
-    found: dict[str, Turn] = {}
+    found: dict[str, tuple[Turn, str | None]] = {}
     covered: set[str] = set()
     for checkpoint in steps:
         if checkpoint not in covered:
-            chain = list(lineage(steps, checkpoint))
-            covered.update(step.checkpoint_id for step in chain)
-            for turn in in_turns(chain[::-1]):
-                found.setdefault(turn.id, turn)
+            new = list[Step]()
+            for step in lineage(steps, checkpoint):
+                new.append(step)
+                if step.checkpoint_id in covered and step.said and step.said[0].type == "human":
+                    break  # where a turn begins that is found already: from there on, all is known
+            covered.update(step.checkpoint_id for step in new)
+            for before, turn in pairwise((None, *in_turns(reversed(new)))):
+                if turn is not None:
+                    found.setdefault(turn.id, (turn, before.id if before else None))
     return found
 
 

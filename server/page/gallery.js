@@ -40,13 +40,12 @@ const lineOf = (one) => one.line || one.profile || "";
 
 function card(one, talk) {
   if (one.error) return h("li", { class: "broken" }, face(one, "large"), h("h3", {}, one.name), h("p", { class: "faint" }, t("broken", { message: oneLine(one.error, 200) })));
-  const speaks = new Intl.DisplayNames([language], { type: "language" });
   return h("li", { class: "character" },
     face(one, "large"),
     h("div", { class: "words" },
       h("h3", {}, button(one.name, () => talk(one))),
       h("p", { class: "line" }, oneLine(lineOf(one), 130)),
-      h("p", { class: "marks" }, badge(speaks.of(one.language || "en")), one.example ? badge(t("example")) : null,
+      h("p", { class: "marks" }, badge(NAMES[one.language] ?? one.language), one.example ? badge(t("example")) : null,
         one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null)));
 }
 

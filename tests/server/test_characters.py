@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from wild_cards import WILD, lost, png_of
 
 from dramaturg.server.access import Access
@@ -86,6 +87,24 @@ async def test_the_picture_of_a_role_is_sent_as_what_it_is(tmp_path: Path, name:
         assert found.headers["Cache-Control"].startswith("private")
         again = await http.get(told["picture"], headers={"If-None-Match": found.headers["ETag"]})
         assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_a_list_is_sent_the_faces_in_pictures(tmp_path: Path) -> None:
+    picture = Image.frombytes("RGB", (800, 1200), random.Random(0).randbytes(800 * 1200 * 3))
+    picture.paste((200, 0, 0), (0, 0, 800, 800))
+    place = tmp_path / "library" / "ada" / "picture.png"
+    async with served(tmp_path) as http:
+        picture.save(place)
+        found = await http.get("/v1/roles/ada/picture?small=1")
+        with Image.open(io.BytesIO(found.content)) as face:
+            assert (face.size, found.headers["Content-Type"]) == ((256, 256), "image/webp")
+            assert face.convert("RGB").getpixel((250, 250))[0] > 180  # the upper part, where the face is
+        assert len(found.content) < 20_000 < len((await http.get("/v1/roles/ada/picture")).content)
+        picture.paste((0, 0, 200), (0, 0, 800, 800))
+        picture.save(place)
+        assert (await http.get("/v1/roles/ada/picture?small=1")).content != found.content
+        place.write_bytes(blank()[:40])
+        assert (await http.get("/v1/roles/ada/picture?small=1")).content == blank()[:40]  # it is no whole picture
 
 
 async def test_what_is_no_picture_or_leads_elsewhere_is_not_sent(tmp_path: Path) -> None:
