@@ -82,7 +82,7 @@ def keys_in(text: str) -> dict[str, str]:
             raise ValueError(f"Line {number} of the keys: that name or key is there twice; each caller has one.")
         found[name] = key
     if not found:
-        raise ValueError("There is no key in the file of keys: write a caller's name and a key a line.")
+        raise ValueError("The key file holds no key: write one caller per line, a name, a space and a key.")
     return found
 
 
@@ -143,12 +143,12 @@ class Door:
     def _refused(self, scope: Scope, headers: Headers) -> JSONResponse | None:
         host = host_of(headers.get("host", ""))
         if "*" not in self.access.hosts and host not in self.access.hosts:
-            return refusal(403, "This server is not called by that name: start it with --allow-host.", "host")
+            return refusal(403, "This host name is not allowed: start the server with --allow-host.", "host")
         origin = headers.get("origin")
         if origin is not None and origin not in self.access.origins:
             own = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
             if origin != own:
-                return refusal(403, "Pages of that origin may not call: start it with --allow-origin.", "origin")
+                return refusal(403, "This origin is not allowed: start the server with --allow-origin.", "origin")
         if scope["path"] in OPEN or scope["path"].startswith(PAGE):
             return None
         caller = self._caller(headers.get("authorization", ""))
@@ -156,7 +156,9 @@ class Door:
             return refusal(401, "The key is missing or unknown: send Authorization: Bearer KEY.", "invalid_api_key")
         scope["caller"] = caller
         if not self._has_left(caller):
-            return refusal(429, f"{self.access.a_minute} requests a minute are the most: wait a little.", "rate_limit")
+            return refusal(
+                429, f"{self.access.a_minute} requests per minute are the limit: wait a little.", "rate_limit"
+            )
         if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
             if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 return refusal(415, "Send JSON, with Content-Type: application/json.", "content_type")
@@ -214,7 +216,7 @@ def bounded(receive: Receive, most: int) -> Receive:
 
 def too_large(most: int) -> JSONResponse:
     """What is said to a request that is too large."""
-    return refusal(413, f"{most:,} bytes are the most of a request: send less.", "too_large")
+    return refusal(413, f"{most:,} bytes are the limit of a request: send less.", "too_large")
 
 
 def host_of(header: str) -> str:

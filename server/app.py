@@ -219,7 +219,9 @@ class RoleServer:
         heard = heard_in(body, request.headers)
         caller: str = request.scope["caller"]
         if self._turns.get(caller, 0) >= self.access.at_once:
-            return refusal(429, f"{self.access.at_once} turns at once are the most: wait for one.", "too_many_turns")
+            return refusal(
+                429, f"{self.access.at_once} turns at once are the limit: wait for one to end.", "too_many_turns"
+            )
         self._turns[caller] = self._turns.get(caller, 0) + 1
         handed = False
         try:
@@ -231,7 +233,7 @@ class RoleServer:
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
             if body.schema_wanted:
-                raise Unfit("response_format", "a role speaks, and writes no JSON: ask for text.")
+                raise Unfit("response_format", "structured output is not supported: ask for text.")
             if stops := [task for task, of in self._stops.items() if of == caller]:
                 await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
             thread = await self._thread(request, body, model, context, heard, caller)

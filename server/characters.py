@@ -122,7 +122,7 @@ class Characters:
                     self.works.require_free(owner.id)
                 taken = await asyncio.to_thread(take_book, one, owner, dry_run=preview)
             case _:
-                raise ValueError("This is a conversation, and no character: `dramaturg import` takes it in.")
+                raise ValueError("This is a conversation, not a character: use `dramaturg import`.")
         return JSONResponse({"object": "import", "preview": preview, **shown(taken)})
 
     async def export(self, request: Request) -> Response:
@@ -145,7 +145,7 @@ class Characters:
     def _made(self, body: NewRole) -> str:
         name = " ".join(body.name.split())
         if not name or not name.isprintable():
-            raise ValueError("A role has a name that can be printed.")
+            raise ValueError("The name of a role must be printable.")
         greetings = (body.greeting.strip(),) if body.greeting.strip() else ()
         card = RoleCard(name=name, language=body.language, profile=body.profile.strip(), greetings=greetings)
         files = {CARD: card_text(card).encode()}

@@ -18,7 +18,7 @@ from dramaturg.workflows.methods import Show
 MOST_FILES = 16
 ALIVE_AFTER = 2.0  # seconds without news after which a listener is told that the work goes on
 LOOKS = 0.1  # seconds between two looks at how far it is
-READ_ONLY = "This server changes no role: who runs it allows that with --change-roles."
+READ_ONLY = "This server does not allow changes to roles: its operator can allow them with --change-roles."
 Read = TypeVar("Read")
 
 
@@ -98,7 +98,7 @@ class Works:
             try:
                 data = base64.b64decode(one.data, validate=True)
             except binascii.Error:
-                raise ValueError(f"{one.name[:80]}: `data` is no base64.") from None
+                raise ValueError(f"{one.name[:80]}: `data` is not base64.") from None
             if len(data) > (most := self.access.most_file_bytes):
                 raise ValueError(f"{one.name[:80]} has more than {most:,} bytes: split it into several files.")
             async with self.reading:

@@ -127,7 +127,7 @@ async def test_a_card_that_is_too_large_is_refused_before_it_is_sent(tmp_path: P
         file = {"name": "mara.png", "mimeType": "image/png", "buffer": b"x" * 900_000}
         await page.set_input_files("#card-file", file)
         await page.wait_for_selector("#dialog .said .warning")
-        assert "0.9 MB, and 0.7 MB are the most" in await page.inner_text("#dialog .said")
+        assert "Too large: 0.9 MB. The limit is 0.7 MB" in await page.inner_text("#dialog .said")
         assert "POST" not in sent
 
 
