@@ -1,21 +1,25 @@
-"""What pages cost in a browser: a knowledge graph of 2,000 entities, and a talk of 1,000 turns on a server's page.
+"""What pages cost in a browser: a graph of 2,000 entities, and a server's page with 1,000 turns or 500 characters.
 
 Chromium draws without a screen, in a window of 1280 by 800. Of the graph: the first picture, how long a frame takes
 while it is dragged and zoomed, and the whole drawing of it, which follows where the hand rests. Of the talk: the first
 picture, how long after its coming it is shown, how long a letter takes from the key to the screen in the box where one
-writes, and a frame while the talk scrolls. Bytes are those of the files. Needs Playwright
+writes, and the gaps between frames while the talk scrolls, with the turns that it begins with and with all of them,
+and while a turn is taken. Of the characters, each with a card of 3 MB: the first picture, and the gaps while all of
+them scroll. Bytes are those of the files, megabytes those of the process that draws the page. Needs Playwright
 (`make build/clients/.playwright`) and Chromium; says so where they are missing.
 
-Run: python benchmarks/browser.py [--entities 2000] [--turns 1000] [--rounds 3]
+Run: python benchmarks/browser.py [--entities 2000] [--turns 1000] [--characters 500] [--rounds 3]
      python benchmarks/browser.py --report FOLDER/report.html     # the first picture, and until all of it is there
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -39,7 +43,6 @@ FRAMES = """async (act) => {
     drag: (n) => point("pointermove", 3 * n),
     zoom: (n) => target.dispatchEvent(
       new WheelEvent("wheel", { deltaY: n % 40 < 20 ? -40 : 40, clientX: x, clientY: y, cancelable: true })),
-    scroll: (n) => (target.scrollTop -= 200),
   };
   if (act.does === "drag") point("pointerdown", 0);
   const frame = () => new Promise((done) => requestAnimationFrame(() => {
@@ -127,6 +130,62 @@ async def measured_graph(file: Path) -> dict[str, float]:
     }
 
 
+async def gaps(page: Any, where: str, step: int, frames: int = 200) -> list[float]:
+    """Milliseconds from frame to frame while something scrolls, in order of size."""
+    found: list[float] = await page.evaluate(GAPS, {"on": where, "step": step, "frames": frames})
+    return found
+
+
+def drawing_megabytes() -> float:
+    """The memory of the process that draws the page: the largest renderer of this run."""
+    sizes = [0.0]
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"--type=renderer" in (one / "cmdline").read_bytes():
+                sizes.append(int((one / "statm").read_text().split()[1]) * PAGE_SIZE / 1e6)
+        except OSError:  # it has ended
+            continue
+    return max(sizes)
+
+
+def many_characters(folder: Path, characters: int) -> None:
+    """Put characters into a library, each with a picture of 3 MB."""
+    from PIL import Image
+
+    library, card = folder / "library", folder / "card.png"
+    library.mkdir(parents=True)
+    Image.frombytes("RGB", (832, 1216), random.Random(0).randbytes(832 * 1216 * 3)).save(card)
+    for n in range(characters):
+        role = library / f"person-{n}"
+        (role / "persona").mkdir(parents=True)
+        line = f"Keeps light {n}, and counts the ships that pass it."
+        (role / "role.yaml").write_text(f"name: Person {n} of the Isle\nprofile: {line}\n")
+        (role / "picture.png").hardlink_to(card)
+
+
+async def measured_gallery(folder: Path, characters: int) -> dict[str, float]:
+    """Open the gallery of a library of so many characters, show all of them, and scroll."""
+    from page_house import page_house
+
+    await asyncio.to_thread(many_characters, folder, characters)
+    async with page_house(folder, 1280, 800) as house:
+        page = house.page
+        await page.goto("about:blank")
+        began = time.perf_counter()
+        await page.goto(f"http://127.0.0.1:{house.cable.own}/")
+        await page.wait_for_selector(".roles li:nth-child(60)")
+        shown, first = 1e3 * (time.perf_counter() - began), await page.evaluate(PAINT)
+        while await page.locator("#gallery p.tools button").count():
+            await page.evaluate("document.querySelector('#gallery p.tools button').click()")
+        return {
+            "first paint": first,
+            "characters shown": shown,
+            "characters drawn": await page.locator(".roles > li").count(),
+            **of("scroll", await gaps(page, "#gallery", 100)),
+            "megabytes": drawing_megabytes(),
+        }
+
+
 async def measured_talk(folder: Path, turns: int) -> dict[str, float]:
     """Open a talk that the server answers as long as it is, scroll it, and write."""
     from page_house import page_house
@@ -160,13 +219,25 @@ async def measured_talk(folder: Path, turns: int) -> dict[str, float]:
         await page.keyboard.type("The lamp burned all night in the storm.")
         await page.wait_for_timeout(200)
         letters = sorted(await page.evaluate("window.letters"))
-        scroll = await page.evaluate(FRAMES, {"on": "#scroll", "does": "scroll"})
+        scroll = await gaps(page, "#scroll", -200)
+        while await page.locator("#earlier button").count():
+            await page.evaluate("document.querySelector('#earlier button').click()")
+        every = await gaps(page, "#scroll", 600)
+        await page.evaluate(WATCHED)
+        await page.press("#say", "Enter")
+        await page.wait_for_selector("#stop:visible")
+        await house.settled()
+        turn = sorted(await page.evaluate("(window.halted = true, window.gaps)"))
+        megabytes = drawing_megabytes()
     return {
         "first paint": first,
         "talk shown": shown,
         "turns drawn": drawn,
         **of("letter", letters),
         **of("scroll", scroll),
+        **of("all turns, scroll", every),
+        **of("all turns, a turn taken", turn),
+        "megabytes": megabytes,
     }
 
 
@@ -176,6 +247,28 @@ WHOLE = """(() => {
   brush.getImageData(0, 0, 1, 1);
   return performance.now() - began;
 })()"""
+GAPS = """async ({ on, step, frames }) => {
+  const box = document.querySelector(on);
+  const gaps = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let n = 0; n < frames; n += 1) {
+    box.scrollTop += step;
+    const now = await new Promise(requestAnimationFrame);
+    gaps.push(now - last);
+    last = now;
+  }
+  return gaps.sort((a, b) => a - b);
+}"""
+WATCHED = """() => {
+  window.gaps = [];
+  let last = performance.now();
+  requestAnimationFrame(function next(now) {
+    window.gaps.push(now - last);
+    last = now;
+    if (!window.halted) requestAnimationFrame(next);
+  });
+}"""
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 SHOWN = """performance.now() - performance.getEntriesByType("resource").filter(
   (one) => one.name.includes("/tree")).pop().responseEnd"""
 """From when the talk has come from the server."""
@@ -195,8 +288,12 @@ TYPED = """() => {
 
 
 def of(name: str, times: list[float]) -> dict[str, float]:
-    """The middle and the slowest of twenty."""
-    return {f"{name}, middle": median(times), f"{name}, 95 %": times[int(len(times) * 0.95)]}
+    """The middle, the slowest of twenty, and the slowest of all."""
+    return {
+        f"{name}, middle": median(times),
+        f"{name}, 95 %": times[int(len(times) * 0.95)],
+        f"{name}, most": times[-1],
+    }
 
 
 def main() -> None:
@@ -204,6 +301,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--entities", type=int, default=2000)
     parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--characters", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--report", type=Path, help="a report that `evaluate` or benchmarks/reports.py wrote, alone")
     given = parser.parse_args()
@@ -226,6 +324,10 @@ def main() -> None:
             f"a talk of {given.turns:,} turns": [
                 asyncio.run(measured_talk(Path(folder) / str(n), given.turns)) for n in range(given.rounds)
             ],
+            f"a gallery of {given.characters:,} characters": [
+                asyncio.run(measured_gallery(Path(folder) / f"gallery {n}", given.characters))
+                for n in range(given.rounds)
+            ],
         }
         for title, found in pages.items():
             console.print(table_of(title, found))
@@ -241,7 +343,7 @@ def table_of(title: str, rounds: list[Mapping[str, float]]) -> Table:
     table = Table("", "middle", "rounds", title=title, title_justify="left")
     for name in rounds[0]:
         values = [one[name] for one in rounds]
-        unit = "" if name == "turns drawn" else " ms"
+        unit = " MB" if name == "megabytes" else "" if name.endswith(" drawn") else " ms"
         table.add_row(name, f"{median(values):,.1f}{unit}", json.dumps([round(value, 1) for value in values]))
     return table
 

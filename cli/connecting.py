@@ -30,7 +30,7 @@ def setup(
         typer.Option(help="An embedding model, as openai:NAME for one at that server.", show_default=False),
     ] = None,
     key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from standard input.")] = False,
-    forget: Annotated[bool, typer.Option("--forget", help="Remove what is kept.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Remove the saved connection.")] = False,
 ) -> None:
     """Connect to a model: its address, a key and its name are tried, and kept in a file that only you can read.
 
@@ -44,7 +44,7 @@ def setup(
         note(f"{file} is removed.")
         return
     if unset := [name for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_API_KEY_FILE") if os.environ.get(name)]:
-        note(f"{', '.join(unset)} is set here and goes before what is kept.", style="yellow")
+        note(f"{', '.join(unset)} is set here and overrides what is saved.", style="yellow")
     before = kept_endpoint({name: value for name, value in os.environ.items() if name not in unset})
     while True:
         values = wanted(before, address, model, embedding, key_stdin=key_stdin)

@@ -41,8 +41,8 @@ WORK = {
 """What indexing asks a model for, by the `what` of its events."""
 KNOWLEDGE = {"none": "the name alone", "profile": "the short profile"}
 GATE = {
-    "allow": "it is like the role",
-    "revise": "it is not like the role, so it is said again",
+    "allow": "in character",
+    "revise": "out of character, so it is rewritten",
     "block": "the role declines",
 }
 STEPS: Mapping[str, Callable[[Event], str]] = {
@@ -59,9 +59,9 @@ STEPS: Mapping[str, Callable[[Event], str]] = {
     "mood": lambda _: "Recalling …",
     "dialogues": lambda event: f"Recalled {len(event['dialogues'])} dialogues …",
     "clique": lambda event: f"Recalling relations: {clique(len(event['clique']))} …",
-    "record": lambda _: "Thinking of the answer …",
-    "extracted": lambda _: "Thinking of the answer …",
-    "recalled": lambda _: "Thinking of the answer …",
+    "record": lambda _: "Imagining an answer to search with …",
+    "extracted": lambda _: "Imagining an answer to search with …",
+    "recalled": lambda _: "Imagining an answer to search with …",
     "verified": lambda event: f"Draft {event['draft']}: {points(event['score'])} …",
     "identity": lambda event: f"Looked up who the role is: {event['triples']} triples …",
     "gate": lambda event: f"The gate: {GATE[event['verdict']]} …",
@@ -151,7 +151,7 @@ class Stage:
 
     def __init__(self, speaker: str) -> None:
         self.speaker = speaker
-        self.line = "Looking into the persona …"
+        self.line = "Searching the persona …"
         self.spinner = errors.status(self.line) if watched() else None
         self.step = self.held = ""
         self.judged = self.accepted = self.failed = 0

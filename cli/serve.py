@@ -67,8 +67,17 @@ def serve(
     a_minute: Annotated[
         int, typer.Option("--a-minute", min=1, help="The largest number of requests per caller and minute.")
     ] = 120,
-    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1024, help="The largest size of one request.")] = 4
-    * 2**20,
+    most_bytes: Annotated[
+        int, typer.Option("--most-bytes", min=1024, help="The largest size of one request without files.")
+    ] = 4 * 2**20,
+    most_upload_bytes: Annotated[
+        int,
+        typer.Option(
+            "--most-upload-bytes",
+            min=1024,
+            help="The largest size of one request with files, which takes a third more than the files themselves.",
+        ),
+    ] = 32 * 2**20,
     keep_alive: Annotated[
         int, typer.Option("--keep-alive", min=1, help="Seconds after which an idle connection is closed.")
     ] = 75,
@@ -108,6 +117,7 @@ def serve(
         (*LOOPBACK, *(allow_host or ())) if own else tuple(allow_host or EVERYWHERE),
         tuple(allow_origin or ()),
         most_bytes,
+        most_upload_bytes,
         a_minute,
         at_once,
         not known if change_roles is None else change_roles,

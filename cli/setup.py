@@ -226,7 +226,7 @@ def pull_weights(
     every: Annotated[bool, typer.Option("--all", help="Download every model in the catalogue.")] = False,
 ) -> None:
     """Download weights into the cache and check their SHA-256. Default: what English roles need."""
-    stopping.promise("What was brought is kept, and the same command goes on with it.")
+    stopping.promise("What was downloaded is kept, and the same command continues it.")
     with bars(sizes=True) as show:
         for name in names or (CATALOGUE if every else DEFAULT):
             show(name, 0, None)

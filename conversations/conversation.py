@@ -28,6 +28,7 @@ from dramaturg.conversations.turns import (
     said_until,
     talk_head_of,
     talk_heads_in,
+    turn_tree,
 )
 from dramaturg.models.answer_cache import ANSWERS, forget_answers
 from dramaturg.models.environment import environment
@@ -248,6 +249,16 @@ class Conversation:
     async def branches(self) -> list[list[Turn]]:
         """Every branch, the one that was last spoken on first. Reads all checkpoints of the thread."""
         return await all_branches(self.saver, self.thread.name)
+
+    async def tree(self) -> list[tuple[Turn, str | None]]:
+        """Every turn that has a reply or leads to one, the oldest first, each with the id of the one before it."""
+        found, wanted = await turn_tree(self.saver, self.thread.name), set[str]()
+        for name in [name for name, (turn, _) in found.items() if turn.reply is not None]:
+            at: str | None = name
+            while at is not None and at not in wanted:
+                wanted.add(at)
+                at = found[at][1]
+        return sorted((found[name] for name in wanted), key=lambda pair: pair[0].checkpoint)
 
     async def fork(self, turn: str) -> None:
         """Go on after an earlier turn, of this branch or another; what was said after it stays where it is."""

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from dramaturg.conversations.opening import Kept, kept_with, threads_in
-from dramaturg.conversations.turns import Turn, all_turns, time_of, turns_until
+from dramaturg.conversations.turns import all_turns, ends_of, time_of, turns_until
 from dramaturg.nodes.run import RoleContext, run_of
 from dramaturg.stores.conversations.labels import Label, Labels
 from dramaturg.stores.conversations.talk import key_of
+from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 LONGEST = 60  # characters of a title that nobody has given
 READ = 2_000  # characters of what was said in which its first words are looked for
@@ -25,15 +26,18 @@ class ListedTalk(NamedTuple):
     pinned: bool
     last: datetime | None
     """When the head was written; None: by its id nobody can tell."""
-    turns: int
-    """Of the branch that is the head, those that have a reply."""
+    turns: int | None = None
+    """Of the branch that is the head, those that have a reply; None: they were not counted."""
 
 
 async def talks_of(context: RoleContext, most: int | None = None) -> list[ListedTalk]:
     """The talks with a role, or so many of them."""
     role = (await run_of(context)).role
     async with kept_with(role) as kept:
-        return await first(talks_in(kept, role.id), most)
+        found = await first(talks_in(kept, role.id), most)
+        turns = [await turns_until(kept.saver, kept.prefix + one.thread) for one in found]
+        counts = [sum(turn.reply is not None for turn in of_one) for of_one in turns]
+        return [one._replace(turns=count) for one, count in zip(found, counts, strict=True)]
 
 
 async def first(talks: AsyncIterator[ListedTalk], most: int | None) -> list[ListedTalk]:
@@ -59,13 +63,10 @@ async def talks_in(kept: Kept, role: str, begin: str = "", search: str = "") -> 
     named = [(one, labels.get(key_of(kept.prefix + one), Label())) for one in await threads_in(kept)]
     wanted = [(one, label) for one, label in named if one.startswith(begin)]
     for thread, label in sorted(wanted, key=lambda pair: not pair[1].pinned):  # the others stay in their order
-        turns = await turns_until(kept.saver, kept.prefix + thread)
-        title = label.title or first_words(next((one.question for one in turns if one.question), ""))
-        if words and not _holds(title, words):
-            every = (await all_turns(kept.saver, kept.prefix + thread)).values()
-            if not _holds("\n".join(f"{one.question}\n{one.reply or ''}" for one in every), words):
-                continue
-        yield ListedTalk(thread, title, label.pinned, _last(turns), sum(one.reply is not None for one in turns))
+        asked, head = await ends_of(kept.saver, kept.prefix + thread)
+        title = label.title or first_words(asked)
+        if not words or _holds(title, words) or await _said(kept, thread, words):
+            yield ListedTalk(thread, title, label.pinned, time_of(head))
 
 
 def first_words(text: str) -> str:
@@ -78,8 +79,13 @@ def first_words(text: str) -> str:
     return f"{(words if len(words) > LONGEST // 3 else cut).rstrip(' ,;:-–—')}…"
 
 
-def _last(turns: list[Turn]) -> datetime | None:
-    return time_of(turns[-1].checkpoint) if turns else None
+async def _said(kept: Kept, thread: str, words: list[str]) -> bool:
+    """Whether all words are in what was said; most talks have none of them, which is seen without decoding them."""
+    name = kept.prefix + thread
+    if isinstance(kept.saver, ConversationSaver) and not await kept.saver.amay_hold(name, words):
+        return False
+    turns = (await all_turns(kept.saver, name)).values()
+    return _holds("\n".join(f"{one.question}\n{one.reply or ''}" for one in turns), words)
 
 
 def _holds(text: str, words: list[str]) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -85,28 +86,54 @@ async def first_question(saver: BaseCheckpointSaver[Any], thread: str) -> str:
     """Return the question that the head's branch begins with, once it has its reply; "": nothing was asked yet."""
     if not isinstance(saver, ConversationSaver):
         return _first_asked(await turns_until(saver, thread))
+    return await _asked_at_the_beginning(saver, thread, replied=True)
+
+
+async def ends_of(saver: BaseCheckpointSaver[Any], thread: str) -> tuple[str, str]:
+    """Return the question that the head's branch begins with, replied to or not, and the head; "": there is none.
+
+    What was said between them is not read where the saver can leave it out.
+    """
+    if not isinstance(saver, ConversationSaver):
+        turns = await turns_until(saver, thread)
+        return _first_asked(turns, replied=False), turns[-1].checkpoint if turns else ""
+    last = await saver.asteps(thread, limit=1)
+    return await _asked_at_the_beginning(saver, thread, replied=False), last[-1].checkpoint_id if last else ""
+
+
+async def _asked_at_the_beginning(saver: ConversationSaver, thread: str, *, replied: bool) -> str:
     count, steps = FIRST_STEPS, await saver.abeginning(thread, FIRST_STEPS)
-    while not (found := _first_asked(in_turns(steps))) and len(steps) == count:
+    while not (found := _first_asked(in_turns(steps), replied=replied)) and len(steps) == count:
         count *= 4
         steps = await saver.abeginning(thread, count)
     return found
 
 
-def _first_asked(turns: Iterable[Turn]) -> str:
-    return next((turn.question for turn in turns if turn.question and turn.reply is not None), "")
+def _first_asked(turns: Iterable[Turn], *, replied: bool = True) -> str:
+    return next((turn.question for turn in turns if turn.question and not (replied and turn.reply is None)), "")
 
 
 async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Turn]:
     """Return the turns of all branches by id, those of the head first; reads every checkpoint."""
+    return {name: turn for name, (turn, _) in (await turn_tree(saver, thread)).items()}
+
+
+async def turn_tree(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, tuple[Turn, str | None]]:
+    """Return the turns of all branches by id, each with that of the turn before it, as `all_turns` does."""
     steps = await all_steps(saver, thread)
-    found: dict[str, Turn] = {}
+    found: dict[str, tuple[Turn, str | None]] = {}
     covered: set[str] = set()
     for checkpoint in steps:
         if checkpoint not in covered:
-            chain = list(lineage(steps, checkpoint))
-            covered.update(step.checkpoint_id for step in chain)
-            for turn in in_turns(chain[::-1]):
-                found.setdefault(turn.id, turn)
+            new = list[Step]()
+            for step in lineage(steps, checkpoint):
+                new.append(step)
+                if step.checkpoint_id in covered and step.said and step.said[0].type == "human":
+                    break  # where a turn begins that is found already: from there on, all is known
+            covered.update(step.checkpoint_id for step in new)
+            for before, turn in pairwise((None, *in_turns(reversed(new)))):
+                if turn is not None:
+                    found.setdefault(turn.id, (turn, before.id if before else None))
     return found
 
 

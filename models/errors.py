@@ -105,7 +105,7 @@ UNREACHABLE = (
 )
 BY_STATUS: dict[int, str] = {
     401: "The server of the model {name!r} refuses the key ({seen}): check OPENAI_API_KEY.",
-    402: "The server of the model {name!r} wants to be paid ({seen}): see to the account of OPENAI_API_KEY.",
+    402: "The server of the model {name!r} asks for payment ({seen}): see to the account of OPENAI_API_KEY.",
     403: "The server of the model {name!r} refuses the key ({seen}): check OPENAI_API_KEY, and whether it may use what "
     "{setting} names.",
     404: "There is no model {name!r} ({seen}): check OPENAI_BASE_URL and {setting}.",

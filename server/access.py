@@ -19,6 +19,9 @@ ANYBODY = ""
 OPEN = ("/health", "/")
 PAGE = "/page/"
 """What needs no key: whether the server is up, and the files of its page, which hold nothing of anybody's."""
+UPLOADS = re.compile(r"/v1/(roles/import|roles/[^/]+/knowledge(/preview)?|casting(/people|/preview)?)")
+"""What takes files: cards are mostly pictures of 5 to 10 MB, while a turn that is larger than 4 MiB is a mistake."""
+BESIDE = 8_192  # bytes of a request that are not the files
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -37,6 +40,8 @@ class Access:
     """Web pages that may call it, beside those that it serves itself."""
     most_bytes: int = 4 * 1024 * 1024
     """Of one request."""
+    most_upload_bytes: int = 32 * 1024 * 1024
+    """Of one request that brings files; it holds them as base64, and is in memory as a whole."""
     a_minute: int = 120
     """Requests of one caller."""
     at_once: int = 512
@@ -45,6 +50,15 @@ class Access:
     """Whether callers may change what roles know, for everybody who talks to them, and make new ones."""
     connects: bool = False
     """Whether callers may see and choose which model is asked, and where: only where nobody but its owner can call."""
+
+    def most_of(self, path: str) -> int:
+        """The most bytes of a request to a path; who may change no role sends no files."""
+        return self.most_upload_bytes if self.changes_roles and UPLOADS.fullmatch(path) else self.most_bytes
+
+    @property
+    def most_file_bytes(self) -> int:
+        """The most bytes of all files of a request: base64 has four letters for three."""
+        return max(self.most_upload_bytes - BESIDE, 0) * 3 // 4
 
 
 def keys_in(text: str) -> dict[str, str]:
@@ -68,7 +82,7 @@ def keys_in(text: str) -> dict[str, str]:
             raise ValueError(f"Line {number} of the keys: that name or key is there twice; each caller has one.")
         found[name] = key
     if not found:
-        raise ValueError("There is no key in the file of keys: write a caller's name and a key a line.")
+        raise ValueError("The key file holds no key: write one caller per line, a name, a space and a key.")
     return found
 
 
@@ -124,17 +138,17 @@ class Door:
         if refused is not None:
             await refused(scope, receive, send)
             return
-        await self.app(scope, self._bounded(receive), send)
+        await self.app(scope, bounded(receive, self.access.most_of(scope["path"])), send)
 
     def _refused(self, scope: Scope, headers: Headers) -> JSONResponse | None:
         host = host_of(headers.get("host", ""))
         if "*" not in self.access.hosts and host not in self.access.hosts:
-            return refusal(403, "This server is not called by that name: start it with --allow-host.", "host")
+            return refusal(403, "This host name is not allowed: start the server with --allow-host.", "host")
         origin = headers.get("origin")
         if origin is not None and origin not in self.access.origins:
             own = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}"
             if origin != own:
-                return refusal(403, "Pages of that origin may not call: start it with --allow-origin.", "origin")
+                return refusal(403, "This origin is not allowed: start the server with --allow-origin.", "origin")
         if scope["path"] in OPEN or scope["path"].startswith(PAGE):
             return None
         caller = self._caller(headers.get("authorization", ""))
@@ -142,13 +156,15 @@ class Door:
             return refusal(401, "The key is missing or unknown: send Authorization: Bearer KEY.", "invalid_api_key")
         scope["caller"] = caller
         if not self._has_left(caller):
-            return refusal(429, f"{self.access.a_minute} requests a minute are the most: wait a little.", "rate_limit")
+            return refusal(
+                429, f"{self.access.a_minute} requests per minute are the limit: wait a little.", "rate_limit"
+            )
         if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
             if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 return refusal(415, "Send JSON, with Content-Type: application/json.", "content_type")
-            length = headers.get("content-length", "")
-            if length.isdecimal() and (len(length) > 12 or int(length) > self.access.most_bytes):
-                return too_large(self.access)
+            length, most = headers.get("content-length", ""), self.access.most_of(scope["path"])
+            if length.isdecimal() and (len(length) > 12 or int(length) > most):
+                return too_large(most)
         return None
 
     def _caller(self, authorization: str) -> str | None:
@@ -169,28 +185,38 @@ class Door:
         self._left[caller] = (left - 1 if left >= 1 else left, now)
         return left >= 1
 
-    def _bounded(self, receive: Receive) -> Receive:
-        read = 0
-
-        async def bounded() -> Message:
-            nonlocal read
-            message = await receive()
-            if message["type"] == "http.request":
-                read += len(message.get("body", b""))
-                if read > self.access.most_bytes:
-                    raise TooLarge
-            return message
-
-        return bounded
-
 
 class TooLarge(Exception):
-    """More was sent than a request may have."""
+    """More was sent than a request may have.
+
+    Args:
+        most: the bytes that it may have.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = most
 
 
-def too_large(access: Access) -> JSONResponse:
+def bounded(receive: Receive, most: int) -> Receive:
+    """Take a request in, as far as it has no more bytes than it may have."""
+    read = 0
+
+    async def taken() -> Message:
+        nonlocal read
+        message = await receive()
+        if message["type"] == "http.request":
+            read += len(message.get("body", b""))
+            if read > most:
+                raise TooLarge(most)
+        return message
+
+    return taken
+
+
+def too_large(most: int) -> JSONResponse:
     """What is said to a request that is too large."""
-    return refusal(413, f"{access.most_bytes:,} bytes are the most of a request: send less.", "too_large")
+    return refusal(413, f"{most:,} bytes are the limit of a request: send less.", "too_large")
 
 
 def host_of(header: str) -> str:

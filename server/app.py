@@ -53,6 +53,7 @@ from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, known_as, thread_name
+from dramaturg.server.sources import SourceTexts
 from dramaturg.server.talks import Talks
 from dramaturg.server.work import Works
 
@@ -104,6 +105,7 @@ class RoleServer:
         self.memory = Remembered(self.lookups)
         self.works = Works(access)
         self.knowledge = Knowledge(rooms, self.works)
+        self.sources = SourceTexts(rooms, self.works)
         self.casting = Casting(rooms, self.works)
         self.characters = Characters(rooms, self.works)
         self.connection = Connection(rooms, access)
@@ -114,7 +116,7 @@ class RoleServer:
         handlers: dict[Any, Any] = {
             HTTPException: refused,
             ValidationError: unreadable,
-            TooLarge: lambda _, __: too_large(self.access),
+            TooLarge: lambda _, error: too_large(error.most),
             ClientDisconnect: lambda _, __: Response(status_code=499),
             **dict.fromkeys((ValueError, RuntimeError, Exception), failed),
         }
@@ -140,6 +142,7 @@ class RoleServer:
                 Route("/v1/roles/{role}", self.lookups.role),
                 Route("/v1/roles/{role}/export", self.characters.export),
                 Route("/v1/roles/{role}/picture", self.characters.picture),
+                Route("/v1/roles/{role}/source", self.sources.source),
                 Route("/v1/roles/{role}/remembered", self.memory.remembered),
                 Route("/v1/threads", self.talks.listed),
                 Route("/v1/threads/{thread}", self.lookups.thread),
@@ -216,7 +219,9 @@ class RoleServer:
         heard = heard_in(body, request.headers)
         caller: str = request.scope["caller"]
         if self._turns.get(caller, 0) >= self.access.at_once:
-            return refusal(429, f"{self.access.at_once} turns at once are the most: wait for one.", "too_many_turns")
+            return refusal(
+                429, f"{self.access.at_once} turns at once are the limit: wait for one to end.", "too_many_turns"
+            )
         self._turns[caller] = self._turns.get(caller, 0) + 1
         handed = False
         try:
@@ -228,7 +233,7 @@ class RoleServer:
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
             if body.schema_wanted:
-                raise Unfit("response_format", "a role speaks, and writes no JSON: ask for text.")
+                raise Unfit("response_format", "structured output is not supported: ask for text.")
             if stops := [task for task, of in self._stops.items() if of == caller]:
                 await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
             thread = await self._thread(request, body, model, context, heard, caller)

@@ -143,7 +143,7 @@ class Casting:
             {
                 "object": "casting",
                 "changes": changes,
-                "most_bytes": self.works.most_bytes,
+                "most_bytes": self.works.access.most_file_bytes,
                 "most_files": MOST_FILES,
                 "kinds": list(KINDS),
                 "waiting": await asyncio.to_thread(self._waiting) if changes else [],
@@ -323,7 +323,7 @@ class Casting:
     def _of_version(self, draft: CastDraft, kind: Kind, version: str) -> list[Any]:
         items = draft.items(kind)
         if version_of(items) != version:
-            raise HTTPException(409, "Those are no longer the drafts that wait: read them again.")
+            raise HTTPException(409, "The drafts have changed: read them again.")
         return items
 
     async def _shown(self, role: Role, most: int, **more: Any) -> Response:
@@ -399,7 +399,7 @@ def with_edits(kind: Kind, item: Item, fields: dict[str, str | list[Line]]) -> I
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"The draft can't be so: {place + ': ' if place else ''}{first['msg']}.") from None
+        raise ValueError(f"The draft is not valid: {place + ': ' if place else ''}{first['msg']}.") from None
 
 
 def edited_lines(lines: Sequence[dict[str, Any]], by: str | list[Line]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -13,10 +13,11 @@ from starlette.responses import JSONResponse, Response
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.exchange import Taken, made_of, take_book, take_bundle, take_role
+from dramaturg.server.faces import kind_of, picture_of
 from dramaturg.server.rooms import Model, Rooms, thread_name
 from dramaturg.server.work import SentFile, Works
-from dramaturg.stores.documents.forms import CARD, LONGEST_NAME, LONGEST_TEXT, PICTURES, Language, RoleCard, card_text
-from dramaturg.stores.files import inside, sha256
+from dramaturg.stores.documents.forms import CARD, LONGEST_NAME, LONGEST_TEXT, Language, RoleCard, card_text
+from dramaturg.stores.files import sha256
 from dramaturg.stores.formats.bundles import Bundle, bundled
 from dramaturg.stores.formats.characters import PERSONA, Made, card_file
 from dramaturg.stores.formats.lorebooks import Book
@@ -24,7 +25,6 @@ from dramaturg.stores.formats.told import Told, read_sent
 from dramaturg.stores.library_folder import examples
 from dramaturg.stores.role import Role
 
-LARGEST_PICTURE = 16_000_000  # bytes
 LONGEST_PERSONA = 1_000_000  # characters
 SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 FORMS = {
@@ -72,11 +72,14 @@ class Characters:
     def __init__(self, rooms: Rooms, works: Works) -> None:
         self.rooms = rooms
         self.works = works
+        self._drawing = asyncio.Semaphore(2)  # a picture that is made smaller takes 200 MB meanwhile
 
     async def picture(self, request: Request) -> Response:
-        """The picture of a role."""
+        """The picture of a role, or, with `?small=1`, the face in it."""
         model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
-        data = await asyncio.to_thread(self._picture, model.role)
+        small = request.query_params.get("small") == "1"
+        async with self._drawing:
+            data = await asyncio.to_thread(self._picture, model.role, small)
         kind = kind_of(data) if data else ""
         if not (data and kind):
             raise HTTPException(404, "This role has no picture: put one into its folder, as picture.png.")
@@ -119,7 +122,7 @@ class Characters:
                     self.works.require_free(owner.id)
                 taken = await asyncio.to_thread(take_book, one, owner, dry_run=preview)
             case _:
-                raise ValueError("This is a conversation, and no character: `dramaturg import` takes it in.")
+                raise ValueError("This is a conversation, not a character: use `dramaturg import`.")
         return JSONResponse({"object": "import", "preview": preview, **shown(taken)})
 
     async def export(self, request: Request) -> Response:
@@ -142,7 +145,7 @@ class Characters:
     def _made(self, body: NewRole) -> str:
         name = " ".join(body.name.split())
         if not name or not name.isprintable():
-            raise ValueError("A role has a name that can be printed.")
+            raise ValueError("The name of a role must be printable.")
         greetings = (body.greeting.strip(),) if body.greeting.strip() else ()
         card = RoleCard(name=name, language=body.language, profile=body.profile.strip(), greetings=greetings)
         files = {CARD: card_text(card).encode()}
@@ -163,11 +166,11 @@ class Characters:
         model = await asyncio.to_thread(self.rooms.model, name)
         return await asyncio.to_thread(self.rooms.library.open, model.role)
 
-    def _picture(self, role: str) -> bytes | None:
+    def _picture(self, role: str, small: bool) -> bytes | None:
         """The bytes of a picture, whatever they are; an example that nobody has opened has none. It blocks."""
         if role in examples() and not self.rooms.library.holds(role):
             return None
-        return picture_in(self.rooms.library.open(role).root)
+        return picture_of(self.rooms.library.open(role).root, small=small)
 
 
 def one_of(found: Sequence[Made | Told], only: str) -> Made | Told:
@@ -196,20 +199,3 @@ def sent(data: bytes, kind: str, name: str) -> Response:
     disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
     headers = SAFE | {"Cache-Control": "no-store", "Content-Disposition": disposition}
     return Response(data, media_type=kind, headers=headers)
-
-
-def picture_in(folder: Path) -> bytes | None:
-    """The bytes of the picture in the folder of a role; None: there is none, or it is too large."""
-    file = next((folder / name for name in PICTURES if (folder / name).is_file()), None)
-    if file is None or (real := inside(file, folder)).stat().st_size > LARGEST_PICTURE:
-        return None
-    return real.read_bytes()
-
-
-def kind_of(data: bytes) -> str:
-    """What a picture is, by how it begins; empty: it is none that a page shows."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""

@@ -107,25 +107,25 @@ class ChatRequest(BaseModel):
     @field_validator("n")
     @classmethod
     def _one_reply(cls, given: int | None) -> int | None:
-        unless(given not in (None, 1), "a role gives one reply to a request: ask again for another")
+        unless(given not in (None, 1), "there is one reply per request: ask again for another")
         return given
 
     @field_validator("logprobs")
     @classmethod
     def _no_probabilities(cls, given: bool | int | None) -> bool | int | None:
-        unless(bool(given), "the words of a role come without probabilities: leave it out")
+        unless(bool(given), "log-probabilities are not available: leave it out")
         return given
 
     @field_validator("modalities")
     @classmethod
     def _text_alone(cls, given: list[str] | None) -> list[str] | None:
-        unless(bool(set(given or ()) - {"text"}), "a role answers with text alone")
+        unless(bool(set(given or ()) - {"text"}), "only text is supported")
         return given
 
     @field_validator("tool_choice", "function_call")
     @classmethod
     def _no_tool(cls, given: Any) -> Any:
-        unless(given not in (None, "none", "auto"), "a role calls no tools: none and auto can be had")
+        unless(given not in (None, "none", "auto"), "tools are not supported: only none and auto are accepted")
         return given
 
     @field_validator("stop")
@@ -246,7 +246,7 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
     if rest:
         return heard
     if sent[-1].role == "user" and isinstance(sent[-1].content, list) and sent[-1].content:
-        raise Unfit(f"messages.{len(sent) - 1}.content", "a role reads text, and there is none in it.")
+        raise Unfit(f"messages.{len(sent) - 1}.content", "there is no text in it.")
     if not history:
         return heard._replace(kind="opening")
     unsaid = not generation and not trailing.strip() and sent[-1].role == "assistant"

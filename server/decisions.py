@@ -85,7 +85,9 @@ class Approvals:
         changes, _ = await _asked(talk)
         turn = await talk.unfinished()
         if not changes or turn is None or turn.id != body.turn:
-            raise HTTPException(409, "That waits no longer: it was answered elsewhere, or the talk went on.")
+            raise HTTPException(
+                409, "This is no longer pending: it was answered elsewhere, or the conversation went on."
+            )
         known = {change["number"] for change in changes}
         if strange := set(body.approved) - known:
             raise ValueError(f"There is no change {min(strange)}: `approved` has numbers from 1 to {len(known)}.")
@@ -110,7 +112,7 @@ class Approvals:
         role, left = await self._unwritten(request, model, talk)
         self.works.require_free(role.id)
         if body.became != _digest(left):
-            raise HTTPException(409, "That is no longer what would be written: read it again.")
+            raise HTTPException(409, "The changes are others now: read them again.")
         chosen = sorted(set(body.accepted))
         if strange := set(chosen) - set(range(1, len(left) + 1)):
             raise ValueError(f"There is no change {min(strange)}: `accepted` has numbers from 1 to {len(left)}.")

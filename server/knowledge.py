@@ -89,7 +89,7 @@ class Knowledge:
                 "reads": bool(taught.parts),
                 "changes": self.works.access.changes_roles,
                 "documents": documents,
-                "most_bytes": self.works.most_bytes,
+                "most_bytes": self.works.access.most_file_bytes,
                 "most_files": MOST_FILES,
                 "kinds": sorted({*learning.TEXTS, *PACKED} - {""}),
                 "versions": [_shown(one) for one in found],
@@ -161,7 +161,7 @@ class Knowledge:
         self.works.require_free(taught.role.id)
         digest, merges, _ = await asyncio.to_thread(_plan, taught.role)
         if digest is None or digest != body.plan:
-            raise HTTPException(409, "That plan is no longer the one that waits: read it again.")
+            raise HTTPException(409, "The plan has changed: read it again.")
         if strange := set(body.approved) - {one["number"] for one in merges}:
             raise ValueError(f"There is no merge {min(strange)}: `approved` has numbers from 1 to {len(merges)}.")
 

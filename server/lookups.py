@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote
 
@@ -44,6 +43,7 @@ class Lookups:
         roles = await asyncio.to_thread(self.rooms.roles)
         may = {"changes": self.access.changes_roles, "connection": self.access.connects}
         about = {"embedded": self.rooms.embedded, "method": self.rooms.method, **may}
+        about["most_bytes"] = self.access.most_file_bytes
         return JSONResponse({"object": "list", "data": roles, **about})
 
     async def role(self, request: Request) -> Response:
@@ -73,14 +73,9 @@ class Lookups:
     async def tree(self, request: Request) -> Response:
         """A thread with all that was said on any branch: each turn, the oldest first, with the one that it follows."""
         model, talk = await self.talk(request)
-        before: dict[str, tuple[str | None, Turn]] = {}
-        for branch in await talk.branches():
-            for last, one in pairwise((None, *branch)):
-                if one is not None:
-                    before.setdefault(one.id, (last.id if last else None, one))
         turns = [
             {"id": one.id, "after": after, "question": one.question, "reply": one.reply}
-            for after, one in sorted(before.values(), key=lambda pair: pair[1].checkpoint)
+            for one, after in await talk.tree()
         ]
         head = next((one.id for one in reversed(await talk.history())), None)
         about = {"id": self.thread_in(request), "role": model.role, "head": head}
@@ -184,5 +179,7 @@ def with_own_names(evidence: Any, before: str) -> Any:
 
 async def turn_of(talk: Conversation, wanted: str) -> Turn | None:
     """A turn by its number on the head's branch, or by its id on any."""
-    on_any = (one for branch in await talk.branches() for one in branch if one.id == wanted)
-    return turn_at(await talk.history(), wanted) or next(on_any, None)
+    found = await talk.thread.find(wanted)
+    if found is not None:
+        return found if found.reply is not None else None
+    return turn_at(await talk.history(), wanted) if wanted.isdecimal() else None

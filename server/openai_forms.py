@@ -26,7 +26,7 @@ from dramaturg.stores.errors import RoleBusy, RoleError, StorageError
 
 log = logging.getLogger(__name__)
 ADDRESSES = ("/v1/models", "/v1/chat/completions", "/v1/embeddings", "/v1/threads?role=NAME", "/health")
-STOPPED = "The server was stopped; what it has said is kept: ask again when it is up."
+STOPPED = "The server was stopped; the reply so far is saved: ask again when it is running."
 
 
 class EventStream(StreamingResponse):

@@ -183,7 +183,7 @@ class Rooms:
         found = self.role_named(speaker) if group and speaker else None
         found = found or (self.role_named(wanted) if wanted else None)
         if found is None:
-            what = f"The role {wanted!r} is not there" if wanted else "Nobody says who is to speak"
+            what = f"The role {wanted!r} is not there" if wanted else "No role is named"
             raise UnknownModel(f"{what}: /v1/models lists the roles; with role:auto, send X-Role-Char.")
         return Model(found, method or self.method)
 

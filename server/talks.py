@@ -112,7 +112,7 @@ class Talks:
 def shown(talk: ListedTalk, role: str) -> dict[str, Any]:
     """A thread as it is listed."""
     last = talk.last.isoformat() if talk.last else None
-    about = {"title": talk.title, "pinned": talk.pinned, "last": last, "turns": talk.turns}
+    about = {"title": talk.title, "pinned": talk.pinned, "last": last}
     return {"id": talk.thread, "role": role, **about}
 
 

@@ -6,13 +6,13 @@ from dramaturg.prompts import LANGUAGES, filled
 
 SENTENCES: Mapping[str, tuple[str, str, str]] = {
     "came back": (
-        "Of what was said before, $count came back.",
+        "Recalled from earlier messages: $count.",
         "先前说过的话中，想起了 $count 处。",
         "전에 나눈 말 가운데 $count개가 떠올랐다.",
     ),
     "said before": ("Said before$when: $text", "先前说过$when：$text", "전에 나눈 말$when: $text"),
     "hypothetical": (
-        "What an answer may speak of: $text",
+        "Hypothetical answer: $text",
         "回答可能会谈到：$text",
         "대답에서 다룰 만한 것: $text",
     ),
@@ -24,11 +24,11 @@ SENTENCES: Mapping[str, tuple[str, str, str]] = {
         "대목 $count개를 판단했다: $kept개가 대답에 도움이 된다.",
     ),
     "fallback": (
-        "None was found by judging, so $rule stand in.",
+        "None was kept, so $rule is the fallback.",
         "判断下来没有一个合用，便以 $rule 代替。",
         "판단으로 고른 것이 없어 $rule(으)로 대신한다.",
     ),
-    "attribute": ("So of me is true: $text", "所以关于我，这是真的：$text", "그러니 나에 대해 참인 것: $text"),
+    "attribute": ("About me: $text", "所以关于我，这是真的：$text", "그러니 나에 대해 참인 것: $text"),
     "entity": (
         "$name is $type ($strategy)$reason",
         "$name：$type（$strategy）$reason",
@@ -42,7 +42,7 @@ SENTENCES: Mapping[str, tuple[str, str, str]] = {
     ),
     "remembered": ("Remembered$score: $text", "想起$score：$text", "떠오른 기억$score: $text"),
     "clique": (
-        "Who all know each other here: $names.",
+        "People who all know each other: $names.",
         "在这里彼此都认识的人：$names。",
         "여기서 서로 모두 아는 사이: $names.",
     ),
@@ -67,12 +67,12 @@ SENTENCES: Mapping[str, tuple[str, str, str]] = {
         "모델이 생각한 것: $text",
     ),
     "slip": (
-        "A beginning was $outcome ($slip): $text",
+        "An attempt was $outcome ($slip): $text",
         "有一个开头$outcome（$slip）：$text",
         "첫머리 하나를 $outcome($slip): $text",
     ),
     "others": (
-        "What went on for somebody else is left out: $text",
+        "Cut at the end, spoken for someone else: $text",
         "接着替别人说的话已略去：$text",
         "이어서 남의 말을 한 부분은 뺐다: $text",
     ),

@@ -16,10 +16,9 @@ from dramaturg.stores.errors import RoleBusy
 from dramaturg.workflows.methods import Show
 
 MOST_FILES = 16
-BESIDE = 8_192  # bytes of a request that are not the files
 ALIVE_AFTER = 2.0  # seconds without news after which a listener is told that the work goes on
 LOOKS = 0.1  # seconds between two looks at how far it is
-READ_ONLY = "This server changes no role: who runs it allows that with --change-roles."
+READ_ONLY = "This server does not allow changes to roles: its operator can allow them with --change-roles."
 Read = TypeVar("Read")
 
 
@@ -88,11 +87,6 @@ class Works:
         """By role."""
         self.reading = asyncio.Semaphore(1)  # a reader of PDF may take half a gigabyte
 
-    @property
-    def most_bytes(self) -> int:
-        """The most bytes of all files of a request: base64 has four letters for three."""
-        return max(self.access.most_bytes - BESIDE, 0) * 3 // 4
-
     async def read(self, files: Sequence[SentFile], reader: Callable[[str, bytes], Read]) -> list[Read]:
         """Read files by their names and bytes, one after the other.
 
@@ -104,11 +98,9 @@ class Works:
             try:
                 data = base64.b64decode(one.data, validate=True)
             except binascii.Error:
-                raise ValueError(f"{one.name[:80]}: `data` is no base64.") from None
-            if len(data) > self.most_bytes:
-                raise ValueError(
-                    f"{one.name[:80]} has more than {self.most_bytes:,} bytes: split it into several files."
-                )
+                raise ValueError(f"{one.name[:80]}: `data` is not base64.") from None
+            if len(data) > (most := self.access.most_file_bytes):
+                raise ValueError(f"{one.name[:80]} has more than {most:,} bytes: split it into several files.")
             async with self.reading:
                 found.append(await asyncio.to_thread(reader, one.name, data))
         return found

@@ -16,35 +16,33 @@ class Gone(NamedTuple):
 
 GONE = {
     "question": Gone("the question was taken as it was asked", "recent=0"),
-    "hypothetical": Gone("nothing was made up to search with"),
-    "entities": Gone("what the question is about is not known"),
-    "asked again": Gone("what the role can know of a name was not asked again"),
+    "hypothetical": Gone("no hypothetical answer was generated for the search"),
+    "entities": Gone("the entities of the question are unknown"),
+    "asked again": Gone("the scope of a name was not checked again"),
     "selection": Gone("passages have no verdict"),
     "verdicts": Gone("passages have no verdict"),
     "retrieved": Gone("passages have no verdict"),
     "query": Gone("the web was searched for the question as it was asked"),
     "web": Gone("the web could not be searched"),
     "documents": Gone("the role's documents were not searched", "document_passages=0"),
-    "attributes": Gone("no attributes of the role were had"),
+    "attributes": Gone("no attributes of the role were extracted"),
     "mood": Gone("the emotion of the question is not known", "strategy=semantic"),
     "relations": Gone("relations have no score"),
-    "memory": Gone("nothing new was put into the role memory", "role_memory=false"),
-    "condense": Gone("the oldest of the role memory did not become one", "role_memory=false"),
-    "talk record": Gone("what was said did not become a part of the role memory", "talk_records=false"),
-    "earlier records": Gone(
-        "what was said in earlier talks did not become a part of the role memory", "talk_records=false"
-    ),
+    "memory": Gone("nothing new was added to the role memory", "role_memory=false"),
+    "condense": Gone("the oldest role memories were not merged", "role_memory=false"),
+    "talk record": Gone("this conversation was not added to the role memory", "talk_records=false"),
+    "earlier records": Gone("earlier conversations were not added to the role memory", "talk_records=false"),
     "identity query": Gone("the identity was searched by similarity", "identity_retrieval=embedding"),
-    "attempts": Gone("a draft was let through unchecked", "gate=false"),
+    "attempts": Gone("a draft was not checked", "gate=false"),
     "reflection": Gone("whether the role has changed is not known", "update=false"),
     "not weighed": Gone("whether a change contradicts what is core is not known", "update=false"),
     "drafts": Gone("a draft has no score", "verify=false"),
-    "slips": Gone("no other draw of the reply was had", "redraws=0"),
-    "talk": Gone("what was said before was looked for by its words alone", "talk_tokens=0"),
-    "facts": Gone("nothing was noted of what was said", "talk_facts=off"),
+    "slips": Gone("the reply could not be generated again", "redraws=0"),
+    "talk": Gone("earlier messages were searched by keywords only", "talk_tokens=0"),
+    "facts": Gone("no facts were noted", "talk_facts=off"),
     "remember": Gone("this turn is not remembered", "conversation_memories=0"),
-    "summary": Gone("what has left the window was not noted", "summary_tokens=0"),
-    "next": Gone("nobody judged who speaks next, so who had been silent longest spoke", ""),
+    "summary": Gone("older messages were not summarized", "summary_tokens=0"),
+    "next": Gone("who speaks next was not judged, so the one who had been silent longest spoke", ""),
 }
 """By where an error stands in the evidence."""
 COUNTED = {"verdicts", "retrieved", "relations"}
@@ -76,7 +74,7 @@ def fallback_line(evidence: Any, more: str = "--evidence") -> str:
     ]
     told = [f"{how_many}{one.what}" for one, how_many in gone.items()][:MOST]
     others = f"; and {len(gone) - MOST} more" if len(gone) > MOST else ""
-    return f"Not as usual: {'; '.join(told)}{others}. To change it: {' or '.join(changes)}. {more} shows more."
+    return f"Problems: {'; '.join(told)}{others}. To change it: {' or '.join(changes)}. {more} shows more."
 
 
 def errors_in(evidence: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, str, str]]:

@@ -25,7 +25,7 @@ def graph_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         if evidence.get(name):
             yield table(evidence[name])
     if missing := evidence.get("missing"):
-        yield Text(f"Nothing is written of: {', '.join(missing)}", style="yellow")
+        yield Text(f"Not in the documents: {', '.join(missing)}", style="yellow")
     if "question_kept" in evidence:
         yield Text(f"The question stands as it was asked: {evidence['question_kept']}", style="dim")
     for name in ("question_error", "hypothetical_error", "entities_error", "graph_warning"):
@@ -46,9 +46,9 @@ def scope_table(entities: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 def asked_again_line(one: Mapping[str, Any]) -> Text:
     """Of whom the judge was asked once more."""
-    outcome = "out of scope all the same, in this turn" if one["stands"] else "in scope"
+    outcome = "still out of scope, in this turn" if one["stands"] else "in scope"
     relation = f"whose relation with the role has strength {one['strength']}"
-    return Text(f"Asked once more of {one['name']}, {relation}: {outcome}", style="dim")
+    return Text(f"Checked again: {one['name']}, {relation}: {outcome}", style="dim")
 
 
 def recalled_table(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
@@ -85,7 +85,7 @@ def followed_table(relations: Sequence[Mapping[str, Any]]) -> Table:
 
 TABLES: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], Table]] = {
     "specific": partial(recalled_table, "Recalled"),
-    "general": partial(recalled_table, "Recalled of that kind"),
+    "general": partial(recalled_table, "Recalled of this type"),
     "reached": partial(recalled_table, "Reached"),
     "followed": followed_table,
     "sentences": sentences_table,

@@ -66,7 +66,7 @@ def looked_up_views(identity: Found) -> Iterable[RenderableType]:
     elif identity.get("how") != "inferred":
         yield triples_view(identity, identity.get("triples") or [])
     if left_out := identity.get("left_out"):
-        yield Text(f"Triples that found no room (identity_tokens): {left_out}.", style="yellow")
+        yield Text(f"Triples left out, for lack of room (identity_tokens): {left_out}.", style="yellow")
     if left := identity.get("not_held"):
         yield not_held_view(left)
 
@@ -98,7 +98,7 @@ def triples_view(identity: Found, triples: Sequence[Found]) -> RenderableType:
 
 def in_words(triple: Found) -> Text:
     """What a triple says; below it whether it is only a neighbour, and where it is written."""
-    marks = ["a neighbour of what was found"] * bool(triple.get("neighbour"))
+    marks = ["related to what was found"] * bool(triple.get("neighbour"))
     marks += [f"from {one_line(source)}" for source in [triple.get("source")] if source]
     below = f"\n{' · '.join(marks)}" if marks else ""
     return Text.assemble(one_line(triple.get("sentence")), (below, "dim"))
@@ -123,7 +123,7 @@ def outcome_view(outcome: str, last: Found, tried: int) -> Text:
     if outcome != "allow" or last.get("error"):
         return Text("The gate has no verdict on what was said.", style="yellow")
     if last.get("triple"):
-        return Text("The gate let it pass: what it goes against is not core.", style="yellow")
+        return Text("The gate passed it: what it contradicts is not core.", style="yellow")
     return Text(f"The gate let it pass{' when it was revised' if tried > 1 else ''}.", style="green")
 
 
@@ -148,7 +148,7 @@ def change_views(evidence: Found) -> Iterable[RenderableType]:
             why = f"Whether a change contradicts what is core is not known, so it waits: {one_line(error)}"
             yield Text(why, style="yellow")
     for change in evidence.get("identity_changes") or []:
-        yield Text.assemble(("The role has become: ", "bold"), change_text(change))
+        yield Text.assemble(("The role has changed: ", "bold"), change_text(change))
     if declined := evidence.get("declined"):
         yield Text(f"Not approved: {declined} change{'s' * (declined != 1)}.", style="yellow")
     if most := evidence.get("identity_full"):

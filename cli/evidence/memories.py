@@ -30,7 +30,7 @@ def memory_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
 
 def no_room(left_out: int) -> str:
     """That memories were recalled for which the prompt has no room."""
-    return f"Memories that found no room (recalled_tokens): {left_out}."
+    return f"Memories left out, for lack of room (recalled_tokens): {left_out}."
 
 
 def mood_view(evidence: Mapping[str, Any]) -> RenderableType:
@@ -40,7 +40,7 @@ def mood_view(evidence: Mapping[str, Any]) -> RenderableType:
     by = f" ({one_line(mood['encoder'])})" if mood.get("encoder") else ""
     if not emotions:
         why = one_line(mood.get("error") or "the evidence does not say why.")
-        return Text(f"The mood of the question could not be had{by}: {why}", style="yellow")
+        return Text(f"The mood of the question is unknown{by}: {why}", style="yellow")
     table = table_of(f"Mood of the question{by}", "emotion", Column("score", justify="right"), "")
     reasons = {name: one_line(emotions.get(name, {}).get("reason")) for name in COLOURS}
     if any(reasons.values()):
@@ -95,10 +95,10 @@ def talk_views(evidence: Mapping[str, Any]) -> list[RenderableType]:
     if "talk" not in evidence:
         return []
     if not (recalled := evidence["talk"]):
-        return [Text("What came back of the talk: nothing.", style="dim")]
+        return [Text("Recalled from earlier messages: nothing.", style="dim")]
     notes = sum(is_note(one) for one in recalled)
     of_others = sum(bool(one.get("talk")) for one in recalled)
-    title = f"What came back of the talk: {(said := len(recalled) - notes)} exchange{'s' * (said != 1)}"
+    title = f"Recalled from earlier messages: {(said := len(recalled) - notes)} exchange{'s' * (said != 1)}"
     title += f", {of_others} of other talks" * bool(of_others) + f"; notes: {notes}" * bool(notes)
     table = table_of(title, Column("when", overflow="fold"), Column("said", overflow="fold"), "found by")
     for one in recalled:

@@ -34,7 +34,7 @@ def clique_views(relations: Found) -> Iterable[RenderableType]:
     if user and not relations.get("profile"):
         yield Text(f"The library has no profile of {user}.", style="dim")
     if unscored := relations.get("unscored"):
-        lost = f"Relations whose score could not be had: {unscored}. They weigh nothing"
+        lost = f"Relations without a score: {unscored}. They weigh nothing"
         yield Text(f"{lost}, and are not asked about again in this conversation.", style="yellow")
 
 
@@ -104,7 +104,7 @@ def record_views(evidence: Found) -> Iterable[RenderableType]:
         text = str(condensed.get("text") or "")
         yield Text(f"The {condensed.get('records', 0)} oldest records became one: {text}", style="dim")
     if error := evidence.get("condense_error"):
-        yield Text(f"The oldest records could not become one: {one_line(error)}", style="yellow")
+        yield Text(f"The oldest records could not be merged: {one_line(error)}", style="yellow")
 
 
 def drafts_views(drafts: Sequence[Found], outcome: Found) -> Iterable[RenderableType]:
@@ -122,9 +122,9 @@ def drafts_views(drafts: Sequence[Found], outcome: Found) -> Iterable[Renderable
     if outcome.get("passed"):
         return
     if any(one.get("score") is None for one in drafts):
-        yield Text("A draft could not be verified: the best of those there are was spoken.", style="yellow")
+        yield Text("A draft could not be verified: the best of the others was used.", style="yellow")
     else:
-        yield Text("No draft passed: the best was spoken.", style="yellow")
+        yield Text("No draft passed: the best one was used.", style="yellow")
 
 
 def points(score: float | None) -> str:

@@ -28,10 +28,10 @@ COSTS = {
 NOTES = {
     "selection_error": ("Guided selection fell back to the nearest passages", "yellow"),
     "remember_error": ("This turn could not be remembered", "red"),
-    "facts_error": ("Nothing could be noted of what was said", "red"),
-    "summary": ("Noted of what has left the window", "dim"),
-    "talk_error": ("What was said before was looked for by its words alone", "yellow"),
-    "summary_error": ("What has left the window could not be noted", "red"),
+    "facts_error": ("No facts could be noted", "red"),
+    "summary": ("Summary of older messages", "dim"),
+    "talk_error": ("Earlier messages were searched by keywords only", "yellow"),
+    "summary_error": ("Older messages could not be summarized", "red"),
 }
 
 
@@ -43,9 +43,9 @@ SLIPS = {
 }
 OUTCOMES = {
     "dropped": "Not spoken",
-    "spoken": "Spoken all the same: no draw was better",
-    "cut": "Spoken without its first words",
-    "ended": "Left out at the end",
+    "spoken": "Used anyway: no other attempt was better",
+    "cut": "Used without its first words",
+    "ended": "Cut at the end",
 }
 
 
@@ -57,7 +57,7 @@ def evidence_view(evidence: Any) -> Group:
 def evidence_views(evidence: Any) -> Iterable[RenderableType]:
     """The tables that this evidence has something for; a conversation that was imported may hold anything."""
     if not isinstance(evidence, Mapping):
-        yield Text("The evidence of this reply cannot be shown: it is no mapping of names.", style="yellow")
+        yield Text("The evidence of this reply cannot be shown: it is not a mapping.", style="yellow")
         return
     strange = misfits(evidence)
     known = {name: value for name, value in evidence.items() if name not in strange}
@@ -129,10 +129,10 @@ def noted_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
 def slip_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     """How draws of the reply began as no role would, and what became of them."""
     for one in evidence.get("slips", []):
-        error = f" Another draw failed: {one['error']}" if "error" in one else ""
+        error = f" Another attempt failed: {one['error']}" if "error" in one else ""
         yield Text(f"{OUTCOMES[one['outcome']]} ({SLIPS[one['slip']]}): {excerpt(one['text'])}{error}", style="dim")
     if thoughts := evidence.get("thoughts"):
-        yield Text(f"What the model thought before: {excerpt(thoughts, 2_000)}", style="dim")
+        yield Text(f"The model's thoughts: {excerpt(thoughts, 2_000)}", style="dim")
 
 
 def own_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
@@ -159,7 +159,7 @@ def joined_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
         yield Text(f"Taking part: {', '.join(parts)}", style="dim")
     if fitted := evidence.get("fitted"):
         gone = ", ".join(f"{number} of {kind}" for kind, number in fitted.items())
-        yield Text(f"The prompt had no room for {gone}.", style="dim")
+        yield Text(f"Left out, because the prompt was full: {gone}.", style="dim")
     if grounds := evidence.get("grounds"):
         gone = ", ".join(f"{number} of {kind}" for kind, number in grounds["left_out"].items())
         yield Text(f"The reply rests on {grounds['tokens']:,} tokens; left out: {gone or 'nothing'}.", style="dim")

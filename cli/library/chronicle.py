@@ -249,9 +249,9 @@ def go_through(known: KnownChronicle) -> None:
 
 def asked() -> str:
     """What a person says to a triple."""
-    question = "Take it over? y, n, or q to decide later"
+    question = "Accept it? y, n, or q to decide later"
     while (said := str(typer.prompt(question, err=True)).strip().lower()) not in {"y", "n", "q"}:
-        errors.print("Answer y to take it over, n to take it out of the draft, q to decide later.")
+        errors.print("Answer y to accept it, n to reject it, q to decide later.")
     return said
 
 

@@ -146,7 +146,7 @@ def the_wish(given: Mapping[str, str | None], text: str, question: str | None) -
     """What is to be changed; None: nothing."""
     what = one_wish({name: memory is not None for name, memory in given.items()}, "change")
     if what != "edit" and (text or question is not None):
-        raise ValueError("--text and --question are new words of a memory: name it with --edit ID.")
+        raise ValueError("--text and --question are for --edit ID. To filter the list, use --find.")
     if what == "edit" and not text.strip():
         raise ValueError("--edit needs the new words: add --text.")
     return Wish(what, given[what] or "", text, question) if what else None

@@ -87,11 +87,11 @@ def carry(
     others = [role for role, state in states.items() if state == "another"]
     if others and not (replace or dry_run):
         raise RoleError(
-            f"{target.name} has another {', '.join(map(repr, others))}: nothing was carried. --replace puts "
+            f"{target.name} has another {', '.join(map(repr, others))}: nothing was copied. --replace puts "
             "these roles in its place."
         )
     if not dry_run:
-        with waiting(f"Carrying roles to {target.name} …"):
+        with waiting(f"Copying roles to {target.name} …"):
             target.replace({role: files for role, files in found.items() if states[role] != "the same"})
     if as_json:
         print_json(states)

@@ -83,7 +83,7 @@ def ask(
     among = ["--thread", thread] if thread else []
     again = command_line("chat", role, *among, method=method, library=library, server=server)
     kept = f"What was asked is kept, and /retry answers it in: {again}"
-    stopping.promise(kept if thread else "Of a conversation without --thread nothing is kept.")
+    stopping.promise(kept if thread else "A conversation without --thread is not saved.")
     asyncio.run(answered(method, context, questions, thread, server, evidence=evidence, as_json=as_json))
 
 

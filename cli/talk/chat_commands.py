@@ -87,7 +87,7 @@ async def not_answered(talk: Conversation) -> Turn | None:
 
 
 async def evidence(talk: Conversation, _: str) -> None:
-    """Show why the last reply is as it is."""
+    """Show the evidence of the last reply."""
     screen.print(evidence_view((await talk.values()).get("evidence", {})))
 
 
@@ -156,7 +156,7 @@ async def delete(talk: Conversation, number: str) -> None:
 async def remember(talk: Conversation, text: str) -> None:
     """Have the role keep something in mind, whatever is said."""
     note = await talk.note(needed(text, "/remember TEXT"))
-    screen.print(f"Kept in mind: {note.text}", style="dim", soft_wrap=True)
+    screen.print(f"Noted: {note.text}", style="dim", soft_wrap=True)
 
 
 async def memories(talk: Conversation, _: str) -> None:
@@ -174,8 +174,8 @@ async def show_forgettable(talk: Conversation, words: str) -> None:
 
     texts = list(texts_of(await talk.to_forget(phrase=needed(words, "/forget WORDS")), await speaker(talk)))
     if not texts:
-        raise ValueError("Nothing that was said here holds these words: /memories lists all of it.")
-    screen.print("With all that came of it, on every branch:", style="bold")
+        raise ValueError("Nothing in this conversation contains these words: /memories lists everything.")
+    screen.print("With everything that came from it, on every branch:", style="bold")
     for number, text in enumerate(texts, start=1):
         screen.print(f"{number}. {excerpt(text)}", soft_wrap=True)
 
@@ -202,6 +202,8 @@ async def retry(talk: Conversation, _: str) -> None:
     if changes := changes_in(await talk.waiting()):
         show_changes(changes)
         raise ValueError("The last turn waits and has not failed: /approve answers it.")
+    if await talk.unfinished() is None:
+        raise ValueError("No turn has failed: /again answers the last one again.")
     await shown(talk, talk.finish)
 
 
@@ -213,7 +215,7 @@ async def greeting(talk: Conversation, number: str) -> None:
 
     count = len((await run_of(talk.context)).role.card.greetings)
     if not count:
-        raise ValueError("This role waits until it is spoken to: `greetings` in its role.yaml has how it may begin.")
+        raise ValueError("This role has no greeting: add `greetings` to its role.yaml.")
     texts = [await greeting_of(talk.context, at) for at in range(count)]
     if not number:
         for at, text in enumerate(texts, start=1):
@@ -281,22 +283,26 @@ SCENE_HELP = {
 
 
 COMMANDS: Mapping[str, Command] = {
-    "/evidence": Command("", "why the last reply is as it is", evidence),
+    "/evidence": Command("", "the evidence of the last reply", evidence),
     "/usage": Command("", "what it cost", usage),
     "/model": Command("NAME", "another chat model", model),
-    "/greeting": Command("[N]", "list the greetings, or start again with one; what was said stays a branch", greeting),
+    "/greeting": Command(
+        "[N]", "list the greetings, or start again with one; the chat so far stays as a branch", greeting
+    ),
     "/history": Command("", "the turns so far, with their numbers", history),
     "/again": Command("[N]", "answer the last turn, or turn N, again", regenerate),
-    "/edit": Command("N TEXT", "say TEXT in the place of turn N", edit),
-    "/fork": Command("N", "go on after turn N; what followed stays a branch", fork),
+    "/edit": Command("N TEXT", "replace your message of turn N with TEXT", edit),
+    "/fork": Command("N", "continue after turn N; what followed stays as a branch", fork),
     "/branches": Command("[N]", "list the branches, or continue branch N", branches),
     "/delete": Command("N", "erase turn N and what followed it", delete),
-    "/remember": Command("TEXT", "have the role keep TEXT in mind, whatever is said", remember),
+    "/remember": Command("TEXT", "add TEXT as a note that the role always sees", remember),
     "/memories": Command("", "what was said here and is remembered, with the notes", memories),
-    "/forget": Command("WORDS", "forget for good all that holds WORDS, and what came of it", show_forgettable),
+    "/forget": Command(
+        "WORDS", "forget everything that contains WORDS, for good, with what came from it", show_forgettable
+    ),
     "/retry": Command("", "finish a turn that failed", retry),
-    "/approve": Command("N …", "let the role become what is shown under these numbers; none: nothing of it", approve),
-    "/script": Command("", "of a scene: all that was said, with who heard what was not for all", script),
+    "/approve": Command("N …", "approve changes of the role by their numbers; none rejects all", approve),
+    "/script": Command("", "of a scene: the script so far, and who heard what", script),
     "/help": Command("", "these commands", show_help),
 }
 
@@ -323,7 +329,7 @@ def changes_in(waiting: Sequence[Any]) -> list[Change]:
 def show_changes(changes: Sequence[Change]) -> None:
     """Print what waits to be approved."""
     screen.print()
-    screen.print("The role would become another. Shall it?", style="bold")
+    screen.print("The role would change. Approve?", style="bold")
     for number, change in enumerate(changes, start=1):
         screen.print(Text.assemble(f"{number}. ", change_text(change)), soft_wrap=True)
 

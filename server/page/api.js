@@ -78,6 +78,9 @@ export async function download(path) {
 }
 
 
+// A part of what is written of a role; see source.js.
+export const source = (id, asked) => read(`${about(id)}/source?${new URLSearchParams(asked)}`);
+
 // What a role remembers of who asks: of a thread up to a turn, and of that person's other talks.
 export const remembered = (id, asked) => {
   const given = Object.entries(asked).filter(([, value]) => value);

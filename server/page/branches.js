@@ -29,9 +29,9 @@ export class Tree {
 
   // The turns that lead to one, the oldest first.
   path(id) {
-    const found = [];
-    for (let one = this.turns.get(id); one && !found.includes(one); one = this.turns.get(one.after)) found.push(one);
-    return found.reverse();
+    const found = new Set();
+    for (let one = this.turns.get(id); one && !found.has(one); one = this.turns.get(one.after)) found.add(one);
+    return [...found].reverse();
   }
 
   // What was said last of all that follows a turn, or the turn itself: turns stand in the order in which they were said.

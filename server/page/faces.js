@@ -6,14 +6,22 @@ import { h, svg } from "./dom.js";
 // A round face of a role; it says nothing to a screen reader, for the name stands beside it.
 export function face(role, kind = "") {
   const root = h("span", { class: `face ${kind}`, "aria-hidden": "true" }, mark(role.name || role.id || "?"));
-  if (role.picture && api.hasKey()) painted(role.picture).then((shown) => root.append(shown), () => null);
-  else if (role.picture) root.append(h("img", { alt: "", loading: "lazy", src: role.picture, onerror: ({ target }) => target.remove() })); // over the mark
+  if (!role.picture) return root;
+  const small = `${role.picture}?small=1`;
+  if (api.hasKey()) painted(small).then((shown) => root.append(shown), () => null);
+  else root.append(h("img", { alt: "", loading: "lazy", decoding: "async", src: small, onerror: ({ target }) => target.remove() })); // over the mark
   return root;
 }
 
+const read = new Map(); // pictures by their addresses: a face stands at each reply
+
 // A picture that is read with a key: no address of it could be shown under the page's policy.
 async function painted(path) {
-  const picture = await createImageBitmap(await api.blob(path));
+  if (!read.has(path)) read.set(path, api.blob(path).then((data) => createImageBitmap(data)));
+  const picture = await read.get(path).catch((error) => {
+    read.delete(path);
+    throw error;
+  });
   const side = Math.min(picture.width, picture.height);
   const canvas = h("canvas", { width: 224, height: 224 });
   canvas.getContext("2d").drawImage(picture, (picture.width - side) / 2, 0, side, side, 0, 0, 224, 224);

@@ -8,7 +8,7 @@ import { methodName } from "./methods.js";
 import { sign } from "./signs.js";
 import { language, NAMES, t } from "./texts.js";
 import { badge } from "./views.js";
-import { sent } from "./working.js";
+import { refusal, sent } from "./working.js";
 
 const MOST = 60; // that are drawn before somebody asks for more
 
@@ -40,18 +40,17 @@ const lineOf = (one) => one.line || one.profile || "";
 
 function card(one, talk) {
   if (one.error) return h("li", { class: "broken" }, face(one, "large"), h("h3", {}, one.name), h("p", { class: "faint" }, t("broken", { message: oneLine(one.error, 200) })));
-  const speaks = new Intl.DisplayNames([language], { type: "language" });
   return h("li", { class: "character" },
     face(one, "large"),
     h("div", { class: "words" },
       h("h3", {}, button(one.name, () => talk(one))),
       h("p", { class: "line" }, oneLine(lineOf(one), 130)),
-      h("p", { class: "marks" }, badge(speaks.of(one.language || "en")), one.example ? badge(t("example")) : null,
+      h("p", { class: "marks" }, badge(NAMES[one.language] ?? one.language), one.example ? badge(t("example")) : null,
         one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null)));
 }
 
 /* A new character, in a dialog. `made` gets its role; `cast` goes on to casting from a text. */
-export function newCharacter({ made, cast, trying, files }) {
+export function newCharacter({ made, cast, about, files }) {
   const said = h("div", { class: "said", role: "status" });
   const form = h("form", { class: "fields", onsubmit: (event) => {
     event.preventDefault();
@@ -86,6 +85,11 @@ export function newCharacter({ made, cast, trying, files }) {
   // What a card would become, before it does.
   async function take(file) {
     if (!file) return;
+    const refused = refusal([file], about);
+    if (refused) {
+      said.replaceChildren(h("p", { class: "warning", role: "alert" }, refused));
+      return;
+    }
     said.replaceChildren(h("p", { class: "thought" }, t("reading_files", { names: file.name })));
     try {
       const given = await sent(file);

@@ -14,6 +14,7 @@ import { Remembered } from "./remembered.js";
 import { Screen, toEnd } from "./screen.js";
 import { openSettings } from "./settings.js";
 import { sign } from "./signs.js";
+import { openSource } from "./source.js";
 import { Talk } from "./talk.js";
 import { Talks } from "./talks.js";
 import { speakIn, t, translate } from "./texts.js";
@@ -347,7 +348,7 @@ async function openWhy(id, wanted) {
   $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits_why")));
   let view;
   try {
-    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo);
+    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo, now.about.changes ? (one) => openSource(talk.role, one, keyWanted) : null);
   } catch (error) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
@@ -489,7 +490,7 @@ function gallery() {
 }
 
 const make = (files) =>
-  newCharacter({ files, trying, cast: () => show("casting"), made: (id) => talk(id) });
+  newCharacter({ files, about: now.about, cast: () => show("casting"), made: (id) => talk(id) });
 
 function openCasting(files, role) {
   const roles = now.roles.filter((one) => !one.error);

@@ -2,6 +2,7 @@
 
 import { h, oneLine, svg } from "./dom.js";
 import { t } from "./texts.js";
+import { cited } from "./source.js";
 import { badge, list, num, section } from "./views.js";
 
 // The emotions in the order of Emotional RAG, which is also their order around Plutchik's circle.
@@ -19,7 +20,7 @@ const points = (scores) => EMOTIONS.map((name, at) => place(at, scores[name] ?? 
 const strongest = (scores, most = 2) =>
   EMOTIONS.filter((name) => scores[name] > 0).sort((a, b) => scores[b] - scores[a]).slice(0, most).map((name) => `${t(name)} ${scores[name]}`).join(", ");
 
-export function memoryViews(evidence) {
+export function memoryViews(evidence, go, open) {
   const { mood, memories, episodes } = evidence;
   if (!mood && !memories) return null;
   const felt = Object.fromEntries(Object.entries(mood?.emotions ?? {}).map(([name, one]) => [name, one?.score ?? 0]));
@@ -30,7 +31,7 @@ export function memoryViews(evidence) {
       Object.keys(felt).length ? h("p", {}, strongest(felt, 4)) : null,
     ]),
     section(t("memories"), [
-      found.length ? list(found.map(memory)) : null,
+      found.length ? list(found.map((one, at) => memory(one, at, open))) : null,
       evidence.memories_left_out ? h("p", { class: "warning" }, t("no_room", { n: evidence.memories_left_out })) : null,
       evidence.lost_memories ? h("p", { class: "warning" }, t("lost", { n: evidence.lost_memories })) : null,
     ]),
@@ -55,7 +56,7 @@ function wheel(felt, found) {
       Object.keys(felt).length ? svg("polygon", { points: points(felt), class: "mood asked" }) : null));
 }
 
-function memory(one, at) {
+function memory(one, at, open) {
   const canon = one.canon ?? true;
   return h("li", {},
     at < DRAWN && one.emotions ? h("span", { class: `dot m${at}`, "aria-hidden": "true" }) : null,
@@ -65,5 +66,6 @@ function memory(one, at) {
     h("p", { class: "text" }, oneLine(one.text ?? one.memory, 600)),
     h("p", { class: "faint" },
       t("distances", { semantic: num(one.semantic), emotional: num(one.emotional), score: num(one.score) }),
-      [one.source, one.when].filter(Boolean).map((mark) => ` · ${oneLine(mark, 80)}`)));
+      one.when ? ` · ${oneLine(one.when, 80)}` : ""),
+    canon ? cited(one, open) : null);
 }

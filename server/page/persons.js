@@ -1,6 +1,7 @@
 // Relations, drafts, identity and its gate.
 
 import { h, oneLine, svg } from "./dom.js";
+import { cited } from "./source.js";
 import { titled } from "./talks.js";
 import { t } from "./texts.js";
 import { badge, difference, list, meter, num, section } from "./views.js";
@@ -8,11 +9,11 @@ import { badge, difference, list, meter, num, section } from "./views.js";
 const HIGH = 5; // of a score of two roles, or of a draft
 const DRAWN = 12; // roles in a picture
 
-export function relationViews(evidence) {
+export function relationViews(evidence, go, open) {
   const { relations, dialogues, records, earlier_records: earlier, drafts } = evidence;
   return [
     relations ? section(t("relations"), cliqueView(relations)) : null,
-    dialogues?.length ? section(t("dialogues"), [list(dialogues.map(dialogue))]) : null,
+    dialogues?.length ? section(t("dialogues"), [list(dialogues.map((one) => dialogue(one, open)))]) : null,
     earlier?.length
       ? section(t("earlier_records"), [list(earlier.map((one) => h("li", {}, oneLine(one.text, 600), " ", badge(titled(one.talk)))))])
       : null,
@@ -61,11 +62,12 @@ function picture(clique, edges, two) {
       ])));
 }
 
-const dialogue = (one) =>
+const dialogue = (one, open) =>
   h("li", {},
     h("p", { class: "text" }, oneLine(one.text, 600)),
-    h("p", { class: "faint" }, [one.speakers?.join(", "), one.scene, one.source, one.revision ? t("revision", { n: one.revision }) : "",
-      typeof one.similarity === "number" ? t("score", { n: num(one.similarity) }) : ""].filter(Boolean).join(" · ")));
+    h("p", { class: "faint" }, [one.speakers?.join(", "), one.scene, one.revision ? t("revision", { n: one.revision }) : "",
+      typeof one.similarity === "number" ? t("score", { n: num(one.similarity) }) : ""].filter(Boolean).join(" · ")),
+    cited(one, open));
 
 function draftViews(drafts, outcome) {
   const shown = drafts.map((one, at) => h("li", {},

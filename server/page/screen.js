@@ -27,6 +27,7 @@ export class Screen {
     if (talk.coming) items.push(this.comingItem(talk.coming));
     else this.coming = null;
     const list = $("turns");
+    list.classList.toggle("busy", Boolean(talk.coming)); // nothing can be done with what was said: it is not drawn anew
     items.forEach((item, at) => {
       if (list.children[at] !== item) list.insertBefore(item, list.children[at] ?? null);
     });
@@ -50,7 +51,7 @@ export class Screen {
   item(talk, one, last) {
     const known = talk.known?.id === one.id;
     const marks = JSON.stringify([
-      one.question, one.reply, one.cut, last, known, Boolean(talk.coming),
+      one.question, one.reply, one.cut, last, known,
       talk.tree.replies(one).map((other) => other.id), talk.tree.questions(one).map((other) => other.id),
     ]);
     const before = this.drawn.get(one.id);
@@ -66,7 +67,6 @@ export class Screen {
     const { does } = this;
     const questions = talk.tree.questions(one);
     const box = h("div", { class: "asked", tabindex: "-1" }, h("span", { class: "unseen" }, t("you")), saidText(one.question));
-    if (talk.coming) return box;
     box.append(h("div", { class: "tools" },
       variants(questions, one, does.show, talk, "question_before", "question_next"),
       act("edit", "edit_question", () => editor(box, one.question, "save_question", (text) => does.edit(one.id, text)))));
@@ -79,7 +79,6 @@ export class Screen {
     const box = h("div", { class: "words" }, h("span", { class: "who" }, this.role.name), saidText(one.reply));
     const reply = h("div", { class: "reply", tabindex: "-1" }, face(this.role), box);
     if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
-    if (talk.coming) return reply;
     const known = talk.known?.id === one.id;
     box.append(
       known ? button([sign("why"), h("span", {}, talk.known.why || t("no_evidence"))], () => does.why(one.id), { class: "ask-why because", "aria-controls": "why", title: t("why") }) : "",

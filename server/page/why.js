@@ -5,6 +5,7 @@ import { identityViews, relationViews } from "./persons.js";
 import { howIt, methodName, methodOf } from "./methods.js";
 import { memoryViews } from "./moods.js";
 import { talkViews } from "./remembered.js";
+import { cited } from "./source.js";
 import { t } from "./texts.js";
 import { badge, capped, list, meter, num, section } from "./views.js";
 
@@ -14,11 +15,11 @@ const MECHANISMS = [
   "talk",
 ];
 
-/* A sentence first, then how the method works, then the parts; what machines count is folded. `go`, where there is
-   one, shows a turn of a talk. */
-export function whyView(turn, go = null) {
+/* A sentence first, then how the method works, then the parts; what machines count is folded. Where
+   they are given, `go` shows a turn of a talk, and `open` the document that a piece of evidence is from. */
+export function whyView(turn, go = null, open = null) {
   const evidence = turn.evidence && typeof turn.evidence === "object" ? turn.evidence : {};
-  const parts = partViews(evidence, go);
+  const parts = partViews(evidence, go, open);
   const cost = tried("usage", () => costView(turn.usage ?? {}));
   const sentence = h("p", { class: "because" }, turn.why || t("no_evidence"));
   if (!parts.length && !cost) return [sentence];
@@ -33,15 +34,15 @@ export function whyView(turn, go = null) {
   return [sentence, how, ...parts, h("details", { class: "rest counted" }, h("summary", {}, t("details")), cost, rest)].filter(Boolean);
 }
 
-function partViews(evidence, go) {
+function partViews(evidence, go, open) {
   const found = [];
   for (const [name, view] of Object.entries(VIEWS)) {
-    found.push(tried(name, () => view(evidence, go)));
+    found.push(tried(name, () => view(evidence, go, open)));
   }
   for (const [name, value] of Object.entries(evidence)) {
     if (!value || typeof value !== "object" || Array.isArray(value)) continue;
     if (MECHANISMS.some((one) => one in value) && !MECHANISMS.includes(name)) {
-      found.push(section(oneLine(name, 60), partViews(value, go), { class: "part" }));
+      found.push(section(oneLine(name, 60), partViews(value, go, open), { class: "part" }));
     } else if (name !== "gate" && Array.isArray(value.attempts)) {
       found.push(tried(name, () => checkedView(name, value.attempts)));
     }
@@ -88,10 +89,8 @@ function joined(evidence) {
   ];
 }
 
-const where = (one) => [one.source, ...(one.headings ?? []).slice(1)].filter(Boolean).join(" › ");
-
 // A passage: how it was scored, what was said of it, and where it stands; all of it when it is opened.
-function passage(one, verdict) {
+function passage(one, verdict, open) {
   const text = String(one.text ?? "");
   const points = one.confidence ?? one.score;
   return h("li", {},
@@ -100,25 +99,26 @@ function passage(one, verdict) {
       typeof points === "number" ? meter(points, 0, 1, t("score", { n: num(points) })) : null,
       verdict && typeof verdict.certainty === "number" ? meter(verdict.certainty, 0, 1, t("sure", { n: num(verdict.certainty) })) : null),
     text.length > 240
-      ? h("details", { class: "quoted" }, h("summary", {}, h("span", { class: "start" }, oneLine(text, 200)), h("cite", {}, where(one))), h("blockquote", { class: "text" }, text))
-      : h("blockquote", { class: "text" }, text, h("cite", {}, where(one))));
+      ? h("details", { class: "quoted" }, h("summary", {}, h("span", { class: "start" }, oneLine(text, 200))), h("blockquote", { class: "text" }, text))
+      : h("blockquote", { class: "text" }, text),
+    cited(one, open));
 }
 
-function passages(evidence) {
+function passages(evidence, go, open) {
   const { selection, retrieved, knowledge } = evidence;
   const found = [];
   if (retrieved) {
-    found.push(h("p", {}, t("retrieved", { action: String(evidence.action ?? retrieved.length) })), list(retrieved.map((one) => passage(one))));
+    found.push(h("p", {}, t("retrieved", { action: String(evidence.action ?? retrieved.length) })), list(retrieved.map((one) => passage(one, null, open))));
     if (evidence.web_search) found.push(h("p", { class: "faint" }, t("web", { text: oneLine(evidence.web_search) })));
   }
-  const nearest = knowledge?.length ? list(knowledge.map((one) => passage(one))) : null;
+  const nearest = knowledge?.length ? list(knowledge.map((one) => passage(one, null, open))) : null;
   if (nearest && !selection) found.push(h("h4", {}, t("nearest")), nearest);
   if (selection) {
     const verdicts = new Map((selection.verdicts ?? []).map((one) => [one.passage, one]));
     const kept = new Set(selection.selected.map((one) => one.passage));
     const others = [...verdicts.values()].filter((one) => !kept.has(one.passage));
     if (selection.fallback) found.push(h("p", { class: "warning" }, t("stand_in", { fallback: selection.fallback })));
-    found.push(list(selection.selected.map((one) => passage(one, verdicts.get(one.passage)))));
+    found.push(list(selection.selected.map((one) => passage(one, verdicts.get(one.passage), open))));
     found.push(h("p", { class: "faint" }, t("judged", { n: selection.judged, chosen: selection.selected.length })));
     if (others.length) {
       found.push(h("details", {}, h("summary", {}, t("refused_passages", { n: others.length })),
@@ -140,7 +140,7 @@ function attributes(evidence) {
   ];
 }
 
-function scope(evidence) {
+function scope(evidence, go, open) {
   const found = [];
   for (const name of ["question", "hypothetical"]) {
     if (evidence[name]) found.push(h("p", {}, h("b", {}, `${t(name === "question" ? "understood" : name)}: `), oneLine(evidence[name], 600)));
@@ -158,7 +158,7 @@ function scope(evidence) {
   }
   if (evidence.sentences?.length) {
     found.push(h("h4", {}, t("sentences")), list(evidence.sentences.map((one) => h("li", {},
-      h("cite", {}, one.source), " ", one.score === null ? null : meter(one.score, 0, 1, t("score", { n: num(one.score) })), h("p", { class: "text" }, one.text)))));
+      one.score === null ? null : meter(one.score, 0, 1, t("score", { n: num(one.score) })), h("p", { class: "text" }, one.text), cited(one, open)))));
   }
   return found.length ? section(t("scope"), found) : null;
 }

@@ -171,6 +171,13 @@ class ConversationSaver(BaseCheckpointSaver[Any]):
         """Return the steps of all branches of a thread, the newest first; none is read but what was said in it."""
         return await self._read(partial(saver_steps.all_steps, serializer=self.serde, thread_id=thread(thread_id)))
 
+    async def amay_hold(self, thread_id: str, words: Sequence[str]) -> bool:
+        """Return whether a thread may hold all words, in small letters, on any branch; "no" is sure.
+
+        A message that is a list of parts holds a word where one part does.
+        """
+        return await self._read(partial(saver_steps.may_hold, thread_id=thread(thread_id), words=words))
+
     async def asaid(self, thread_id: str, message_id: str) -> builtins.list[str]:
         """Return the ids of the checkpoints that said the message with this id, newest first."""
         wanted = text(message_id, "message_id")

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from dramaturg.stores.saver import entries as saver_entries
 from dramaturg.stores.saver import rows as saver_rows
 from dramaturg.stores.saver.rows import Line, Link, Unreadable, link_of
-from dramaturg.stores.saver.serde import StrictSerializer
+from dramaturg.stores.saver.serde import StrictSerializer, expanded
 
 # CROSS JOIN keeps the order of the tables: each step is one look-up by key.
 _CHAIN = (
@@ -30,7 +30,7 @@ _SAID = (
     "CROSS JOIN said ON said.message = messages.key CROSS JOIN checkpoints ON checkpoints.key = said.checkpoint "
     "WHERE messages.line = ? AND messages.message_id = ? ORDER BY checkpoints.sequence DESC"
 )
-
+_ENTRIES = "SELECT type, message FROM messages WHERE line = ?"
 
 A_STEP = 8192  # bytes that a step takes beside its texts, roughly
 Place = tuple[Link, str | None]  # of a checkpoint, and the id of its parent
@@ -117,6 +117,23 @@ def said(connection: sqlite3.Connection, thread_id: str, message_id: str) -> lis
             raise Unreadable("holds a message in a checkpoint that did not say it")
         found.append(link.checkpoint_id)
     return list(dict.fromkeys(found))
+
+
+def may_hold(connection: sqlite3.Connection, thread_id: str, words: Sequence[str]) -> bool:
+    """Tell whether words may stand in a thread; see `ConversationSaver.amay_hold`.
+
+    A text stands in the bytes of its message as it is, and no byte of it belongs to what is not UTF-8 around it.
+    """
+    line, left = saver_rows.line(connection, thread_id, ""), {*words}
+    for kind, data in connection.execute(_ENTRIES, (line.key,)).fetchall() if line else ():
+        try:
+            held = expanded(kind, data)[1].decode(errors="replace").casefold()
+        except ValueError as error:
+            raise Unreadable("holds a value that cannot be loaded") from error
+        left = {word for word in left if word not in held}
+        if not left:
+            break
+    return not left
 
 
 def threads(connection: sqlite3.Connection) -> list[str]:

@@ -71,7 +71,7 @@ def test_each_change_is_asked_about(run: Command, stub: Endpoint, monkeypatch: p
     assert "Approved: 2 of 3." in out
     assert became(run) == ["brandy", "gin"]
     assert "Not approved: 1 change." in out
-    assert "The role has become: Ada Quill likes gin." in out
+    assert "The role has changed: Ada Quill likes gin." in out
 
 
 def test_what_is_not_answered_is_shown_again_and_approved_later(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:

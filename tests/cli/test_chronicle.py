@@ -264,7 +264,7 @@ def test_a_draft_is_gone_through_triple_by_triple(run: Command, draft: Path, mon
     assert "4 of 5: Ada loves the log." in out
     assert "5 of 5" not in out
     assert out.endswith("2 in chronicle.yaml, 2 left in the draft.\n")
-    assert "Answer y to take it over" in err
+    assert "Answer y to accept it" in err
     assert objects(run, "triples") == ["storms", "her brother Tom"]
     assert objects(run, "draft") == ["the log", "silence"]
 

@@ -83,7 +83,7 @@ def test_a_chat_answers_again_edits_and_deletes(run: Command, monkeypatch: pytes
         ("/delete 0", "N is a number"),
         ("/branches 9", "N is a number"),
         ("/model", "Something is missing: /model NAME"),
-        ("/retry", "There is no unfinished turn"),
+        ("/retry", "No turn has failed: /again"),
         ("/nonsense", "go on after turn N"),
         ("/help", "go on after turn N"),
     ],
@@ -152,7 +152,7 @@ def test_a_passage_without_headings_is_under_the_name_of_its_document(run: Comma
 def test_evidence_shows_what_was_noted_of_the_past(run: Command) -> None:
     code, out, _ = run("ask", "ada", "First?", "Second?", "Third?", "--evidence", "--set", "window=2")
     assert code == 0
-    assert "Noted of what has left the window: Reply" in out
+    assert "Summary of older messages: Reply" in out
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -236,7 +236,7 @@ def test_what_was_said_is_listed_pinned_and_forgotten_for_good(
     say(monkeypatch, "First?", SISTER, "/again", "Third?", "/remember  I am  called Tom.", "/memories")
     code, out, _ = run("chat", "ada")
     assert code == 0
-    assert "Kept in mind: I am called Tom." in out
+    assert "Noted: I am called Tom." in out
     assert "Memories of this conversation: 5" in out
     thread = ("--thread", "default")
     rows = json.loads(run("memories", "ada", *thread, "--json")[1])

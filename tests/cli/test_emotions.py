@@ -62,7 +62,7 @@ def test_a_mood_that_cannot_be_had_is_said(run: Command, stub: Endpoint) -> None
     stub.model = joined_feeler(mood="I'd rather not.")
     code, out, _ = run("emotions", "ada", TEXT)
     assert code == 0
-    assert "The mood of the question could not be had (model): " in out
+    assert "The mood of the question is unknown (model): " in out
     assert "recalled by meaning alone" in out
 
 

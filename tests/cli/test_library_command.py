@@ -43,7 +43,7 @@ def test_a_role_that_is_another_is_not_replaced_unless_one_says_so(run: Command,
     assert json.loads(run("library", "push", postgres, "ada", "--dry-run", "--json")[1]) == {"ada": "another"}
     code, _, err = run("library", "push", postgres, "ada", "beethoven")
     assert code == 2
-    assert "has another 'ada': nothing was carried. --replace" in err
+    assert "has another 'ada': nothing was copied. --replace" in err
     shared = library_at(postgres, tmp_path / ".cache")
     assert shared.roles() == ["ada"]
     assert run("library", "push", postgres, "ada", "--replace")[0] == 0

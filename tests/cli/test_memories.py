@@ -360,7 +360,7 @@ def test_what_does_not_go_together_is_said(run: Command, arguments: tuple[str, .
 def test_a_reply_with_its_evidence(run: Command) -> None:
     how = (*METHOD, "--strategy", "S-E", "--set", "window=2", "--evidence")
     code, out, err = run("ask", "ada", "My wedding?", "Well?", "Then?", *how)
-    assert (code, err.count("Looking into the persona …"), "Reading moods: 5 of 5 …" in err) == (0, 3, True)
+    assert (code, err.count("Searching the persona …"), "Reading moods: 5 of 5 …" in err) == (0, 3, True)
     assert "Ada Quill: I keep the light." in out
     first, second = out.split("You: Then?")
     assert "Mood of the question (model)" in first

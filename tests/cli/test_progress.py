@@ -69,7 +69,7 @@ def test_a_pipe_gets_whole_lines(stub: Endpoint, tmp_path: Path) -> None:
         assert not any(0x2800 <= ord(letter) < 0x2900 for letter in text)  # what spinners are drawn with
     steps = err.splitlines()
     assert steps[0] == "Reading …"
-    assert all(one in steps for one in ("Looking into the persona …", "Thinking of the answer …"))
+    assert all(one in steps for one in ("Searching the persona …", "Imagining an answer to search with …"))
     assert any(one.startswith("Embedding: ") for one in steps)
     assert len(set(steps)) == len(steps)
 
@@ -216,11 +216,11 @@ def test_a_step_that_counts_is_written_when_it_begins_and_when_it_ends(capsys: p
     said = capsys.readouterr()
     assert said.out == "Ada: I keep the light.\n"
     assert said.err.splitlines() == [
-        "Looking into the persona …",
+        "Searching the persona …",
         "Looked up what was said before: 2 came back …",
         "Judging passages: 1 judged, 1 accepted …",
         "Judging passages: 3 judged, 2 accepted, 1 without an answer …",
-        "Thinking of the answer …",
+        "Imagining an answer to search with …",
     ]
 
 

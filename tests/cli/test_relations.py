@@ -175,11 +175,11 @@ def test_a_table_of_failures_tells_what_failed() -> None:
             "Recalling relations: 3 roles who all speak with each other …",
         ),
         ({"event": "clique", "clique": []}, "Recalling relations: the two have never spoken …"),
-        ({"event": "record", "text": "I know him."}, "Thinking of the answer …"),
+        ({"event": "record", "text": "I know him."}, "Imagining an answer to search with …"),
         ({"event": "verified", "draft": 2, "score": 3.0}, "Draft 2: 3 of 5 …"),
         ({"event": "verified", "draft": 2, "score": None}, "Draft 2: – …"),
         ({"event": "revising", "revision": 1, "reason": "It [/bold] is\nwrong"}, "Revision 1: It [/bold] is wrong"),
-        ({"event": "published"}, "Looking into the persona …"),
+        ({"event": "published"}, "Searching the persona …"),
     ],
 )
 def test_each_step_has_a_line_of_progress(event: dict[str, Any], line: str) -> None:

@@ -177,7 +177,7 @@ def test_what_was_pulled_is_kept(silent: Endpoint, tmp_path: Path) -> None:
         out, err = interrupted(process, silent, tmp_path)
     assert process.returncode == 130
     assert "Traceback" not in out + err
-    assert err.splitlines()[-1] == "Stopped. What was brought is kept, and the same command goes on with it."
+    assert err.splitlines()[-1] == "Stopped. What was downloaded is kept, and the same command continues it."
 
 
 @pytest.mark.slow

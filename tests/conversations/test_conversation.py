@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -343,6 +344,24 @@ async def test_the_first_question_is_that_of_the_branch(talk: Conversation) -> N
     await talk.erase()
     await step_by_step(talk, "three", "four")
     assert await talk.first_question() == "three"
+
+
+@each_saver
+async def test_the_tree_is_that_of_the_branches(talk: Conversation) -> None:
+    await step_by_step(talk, "one", "two")
+    for text in ("three", "four"):
+        await talk.take_turn(text)
+    first, second, *_ = await talk.history()
+    await talk.regenerate(second.id)
+    await talk.take_turn("five")
+    await talk.edit(first.id, "else")
+    await talk.fork(second.id)
+    await talk.take_turn("six")
+    branches = [[None, *(turn.id for turn in branch)] for branch in await talk.branches()]
+    assert len(branches) == 4
+    assert {(one.id, before) for one, before in await talk.tree()} == {
+        (turn, before) for branch in branches for before, turn in pairwise(branch)
+    }
 
 
 @pytest.mark.sample(2)

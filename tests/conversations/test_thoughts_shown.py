@@ -49,7 +49,7 @@ def test_who_asks_for_evidence_is_shown_them(server: WildEndpoint, monkeypatch: 
     monkeypatch.setattr(sys, "argv", ["dramaturg", "chat", "ada", "--method", "vanilla"])
     with redirect_stdout(said), suppress(SystemExit):
         main()
-    reply, _, evidence = " ".join(said.getvalue().split()).partition("What the model thought before:")
+    reply, _, evidence = " ".join(said.getvalue().split()).partition("The model's thoughts:")
     assert THOUGHT in evidence
     assert "of the tokens out are thoughts." in evidence
     assert THOUGHT not in reply

@@ -74,7 +74,7 @@ def test_a_proxy_closes_idle_connections_before_the_server_and_lets_pass_what_it
     nginx, caddy = [(DEPLOY / name).read_text(encoding="utf-8") for name in ("nginx.conf", "Caddyfile")]
     own = {name: one.default for name, one in inspect.signature(serve).parameters.items()}
     assert {*re.findall(r"keepalive_timeout (\d+)s", nginx)} == {str(own["keep_alive"] - 15)}
-    assert re.findall(r"client_max_body_size (\d+)m", nginx) == [str(own["most_bytes"] // 2**20)]
+    assert re.findall(r"client_max_body_size (\d+)m", nginx) == [str(own["most_upload_bytes"] // 2**20)]
     assert re.findall(r"\bkeepalive (\d+)s", caddy) == ["4"]  # langhost's is uvicorn's own: 5 s
     page = (ROOT / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
     assert nginx.partition("\n")[2] in page

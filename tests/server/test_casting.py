@@ -264,7 +264,7 @@ async def test_a_hostile_name_or_file_is_refused_in_a_sentence_and_nothing_chang
             answer = await http.post("/v1/casting", json=body)
             assert answer.status_code == 400, body
             assert str(tmp_path) not in answer.text
-        large = await http.post("/v1/casting/people", json=sent(("a.md", "x" * 4 * 2**20)))
+        large = await http.post("/v1/casting/people", json=sent(("a.md", "x" * 25 * 2**20)))
         assert large.status_code == 413
         assert sorted((tmp_path / "library").rglob("*")) == before
 

@@ -100,7 +100,7 @@ async def test_from_a_file_to_a_talk_without_a_terminal(tmp_path: Path, size: st
         await persona.get_by_role("button", name="Edit: Persona 1", exact=True).click()
         await page.get_by_label("Text", exact=True).fill("Mira runs the ferry at Harrow Point.")
         found += await barriers(house, "edited")
-        await page.get_by_role("button", name="Keep so").click()
+        await page.get_by_role("button", name="Save draft").click()
         await house.until("document.querySelector('[data-kind=persona]')?.textContent.includes('Mira runs')")
         await persona.get_by_role("button", name="Accept: Persona 1", exact=True).click()
         await house.until("document.querySelector('.drafts .fine')?.textContent.includes('Accepted of Persona: 1')")

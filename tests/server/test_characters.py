@@ -3,12 +3,14 @@
 import base64
 import io
 import json
+import random
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from wild_cards import WILD, lost, png_of
 
 from dramaturg.server.access import Access
@@ -16,7 +18,7 @@ from dramaturg.stores.formats.archives import zipped
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.bundles import bundled
 from dramaturg.stores.formats.cards import Card
-from dramaturg.stores.formats.png import blank
+from dramaturg.stores.formats.png import Chunk, blank, with_texts
 from dramaturg.stores.formats.told import read_sent
 from dramaturg.stores.library import Library, examples
 from dramaturg.stores.library_folder import example_files
@@ -87,10 +89,28 @@ async def test_the_picture_of_a_role_is_sent_as_what_it_is(tmp_path: Path, name:
         assert (again.status_code, again.content) == (304, b"")
 
 
+async def test_a_list_is_sent_the_faces_in_pictures(tmp_path: Path) -> None:
+    picture = Image.frombytes("RGB", (800, 1200), random.Random(0).randbytes(800 * 1200 * 3))
+    picture.paste((200, 0, 0), (0, 0, 800, 800))
+    place = tmp_path / "library" / "ada" / "picture.png"
+    async with served(tmp_path) as http:
+        picture.save(place)
+        found = await http.get("/v1/roles/ada/picture?small=1")
+        with Image.open(io.BytesIO(found.content)) as face:
+            assert (face.size, found.headers["Content-Type"]) == ((256, 256), "image/webp")
+            assert face.convert("RGB").getpixel((250, 250))[0] > 180  # the upper part, where the face is
+        assert len(found.content) < 20_000 < len((await http.get("/v1/roles/ada/picture")).content)
+        picture.paste((0, 0, 200), (0, 0, 800, 800))
+        picture.save(place)
+        assert (await http.get("/v1/roles/ada/picture?small=1")).content != found.content
+        place.write_bytes(blank()[:40])
+        assert (await http.get("/v1/roles/ada/picture?small=1")).content == blank()[:40]  # it is no whole picture
+
+
 async def test_what_is_no_picture_or_leads_elsewhere_is_not_sent(tmp_path: Path) -> None:
     async with served(tmp_path) as http:
         place = tmp_path / "library" / "ada" / "picture.png"
-        for data in (b"", b"<svg onload='alert(1)'>", b"<html>", b"GIF89a", b"x" * 17_000_000):
+        for data in (b"", b"<svg onload='alert(1)'>", b"<html>", b"GIF89a", blank() + b"x" * 26_000_000):
             place.write_bytes(data)
             assert (await http.get("/v1/roles/ada/picture")).status_code == 404
         place.unlink()
@@ -163,6 +183,16 @@ async def test_a_card_becomes_a_role_with_its_picture_and_goes_back_into_a_card(
         assert "'mira' already" in again.json()["error"]["message"]
         assert (await take_in(http, "mira.png", card, role="mira-2"))["role"] == "mira-2"
         assert (await http.get("/v1/roles/mira/export?form=exe")).status_code == 400
+
+
+async def test_a_card_may_be_a_picture_of_ten_megabytes(tmp_path: Path) -> None:
+    head, end = blank()[:33], blank()[-12:]
+    dots = Chunk(b"IDAT", random.Random(0).randbytes(10_000_000)).packed()
+    card = with_texts(head + dots + end, {"chara": base64.b64encode(dumped(WILD["w++"]))})
+    async with served(tmp_path) as http:
+        await take_in(http, "mira.png", card)
+        assert (await http.get("/v1/roles/mira/picture")).content[: len(head + dots)] == head + dots
+        assert len((await http.get("/v1/roles/mira/export?form=card")).content) > 10_000_000
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,12 @@ async def test_a_talk_is_streamed_with_why_before_it(tmp_path: Path) -> None:
         answer = await screen.ask("normal", stream_options={"include_usage": True})
         assert answer.content == "Reply 1 to Who are you?"
         assert "Judged" in answer.reasoning
-        assert "So of me is true: She thought of Who are you?" in answer.reasoning
+        assert "About me: She thought of Who are you?" in answer.reasoning
         assert answer.usage is not None
         assert answer.usage["total_tokens"] > 0
         screen.said += [("assistant", answer.content), ("user", "two")]
         why = (await screen.ask("normal")).reasoning
-        assert "So of me is true: She thought of two" in why
+        assert "About me: She thought of two" in why
         assert "Who are you?" not in why
         assert not (await screen.ask("swipe", include_reasoning=False)).reasoning
         assert not (await screen.ask("swipe", reasoning_effort="none")).reasoning

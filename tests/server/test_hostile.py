@@ -178,6 +178,27 @@ async def test_sizes_rates_and_turns_at_once_have_their_limits(tmp_path: Path) -
         assert (await http.get("/v1/models", headers=as_caller(BOB))).status_code == 200
 
 
+async def test_files_may_be_larger_than_a_turn_where_callers_may_change_roles(tmp_path: Path) -> None:
+    """What holds for a length that is said holds for one that is not."""
+
+    async def answers(where: str, size: int) -> set[int]:
+        async def chunks() -> Any:
+            yield b" " * size
+
+        headers = {**as_caller(ALICE), "Content-Type": "application/json"}
+        return {(await http.post(where, content=body, headers=headers)).status_code for body in (b" " * size, chunks())}
+
+    for changes in (True, False):
+        access = keyed(most_bytes=2_000, most_upload_bytes=5_000, changes_roles=changes)
+        async with served(tmp_path, access=access, method="vanilla") as http:
+            assert (await http.get("/v1/roles", headers=as_caller(ALICE))).json()["most_bytes"] < 5_000
+            for where in ("roles/import", "casting", "casting/people", "casting/preview", "roles/ada/knowledge"):
+                assert await answers(f"/v1/{where}", 3_000) == ({400} if changes else {413})
+                assert await answers(f"/v1/{where}", 6_000) == {413}
+            for where in ("chat/completions", "roles", "roles/ada/knowledge/undo", "roles/ada/drafts"):
+                assert await answers(f"/v1/{where}", 3_000) == {413}
+
+
 async def test_who_has_waited_may_ask_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("dramaturg.server.access.time", SimpleNamespace(monotonic=lambda: now[0]))

@@ -307,6 +307,11 @@ async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> No
             await house.page.locator(".ask-why").last.click()
             await house.page.wait_for_selector("#why-body .because")
             await look(method)
+            if method == "amadeus":
+                await page.locator("#why-body .source").first.click()
+                await page.wait_for_selector("#dialog .document .part-of")
+                await look("source")
+                await page.keyboard.press("Escape")
             if size == "phone":
                 await page.click("#close-why")
         await house.press(".reply", "Regenerate")

@@ -192,7 +192,7 @@ async def test_a_file_is_weighed_learned_and_taken_back(tmp_path: Path) -> None:
         await page.wait_for_selector(".card")
         shown = await page.inner_text(".card")
         assert "harbour.md" in shown
-        assert "No question to the model." in shown
+        assert "No model calls." in shown
         assert shown.index("everybody who chats with") < shown.index("Add\n")
         assert sorted(one.name for one in persona.iterdir()) == before  # nothing is learned yet
         await page.click(".card .main")
@@ -233,15 +233,15 @@ async def test_a_dropped_file_is_weighed_wherever_it_falls(tmp_path: Path) -> No
 
 
 async def test_a_file_that_cannot_be_learned_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    async with page_house(tmp_path, access=Access(a_minute=100_000, most_bytes=100_000)) as house:
+    async with page_house(tmp_path, access=Access(a_minute=100_000, most_upload_bytes=100_000)) as house:
         await knowledge(house)
         for given, says in (
-            (file("evil.exe", "x"), "of a kind that is not read"),
+            (file("evil.exe", "x"), "this file type is not supported"),
             (file("<img src=x onerror=bad()>.md", HARBOUR), "can't be the name of a document"),
             (file("con.md", HARBOUR), "can't be the name of a document"),
             (file("empty.md", " "), "holds no text"),
             (file("binary.md", b"\xff\xfe\x00"), "binary.md"),
-            (file("large.md", "x" * 90_000), "are the most"),
+            (file("large.md", "x" * 90_000), "The limit is"),
         ):
             await house.page.set_input_files("#files", given)
             await house.until(f"document.querySelector('.said').textContent.includes({json.dumps(says)})")

@@ -38,9 +38,9 @@ async def test_why_says_what_came_back_when_and_where(tmp_path: Path) -> None:
         await house.until("document.querySelector('#why-body').textContent.includes('Zebulon')")
         shown = await house.page.inner_text("#why-body")
         assert "From earlier in your chats" in shown
-        assert "1 of them of the chat “" in shown
+        assert "1 of them from “" in shown
         assert "in another talk" in shown
-        assert "by its words, rank 1" in shown
+        assert "by keywords, rank 1" in shown
         await house.page.locator("#why-body li", has_text="Zebulon").get_by_role("button", name="Show where").click()
         await house.until("document.querySelector('#turns .revealed')?.textContent.includes('Zebulon')")
         assert [question for question, _ in await house.shown()] == [TOLD]
@@ -72,7 +72,7 @@ async def test_all_that_is_remembered_is_listed_searched_and_shown_where_it_was_
         await memory(house)
         await house.until("document.querySelectorAll('#memory li').length === 2")
         await house.page.fill("#search-memory", "no such words")
-        await house.until("document.querySelector('#memory [role=status]').textContent === 'Nothing with these words.'")
+        await house.until("document.querySelector('#memory [role=status]').textContent === 'No matches.'")
         await house.page.fill("#search-memory", "")
         await house.until("document.querySelectorAll('#memory li').length === 2")
         await house.page.locator("#memory li", has_text="snow").get_by_role("button", name="Show where").click()
@@ -137,7 +137,7 @@ async def test_what_was_said_is_pinned_and_forgotten_for_good(tmp_path: Path) ->
         await page.wait_for_selector("#memory .card .main")
         shown = await page.inner_text("#memory .card")
         assert shown.index("cannot be undone") < shown.index("Forget for good")
-        assert "With it goes what is the same or repeats it: 1" in shown
+        assert "Also removed, because it says the same: 1" in shown
         await page.get_by_role("button", name="Cancel").click()
         assert len(await house.held()) == 4
         await row.get_by_role("button", name="Forget …").click()

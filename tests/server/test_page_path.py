@@ -119,6 +119,18 @@ async def test_from_a_few_words_to_a_character(tmp_path: Path, size: str) -> Non
         assert "sevens" in Library(tmp_path / "library").role("ines-vale").documents()[0].text
 
 
+async def test_a_card_that_is_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    async with page_house(tmp_path, access=Access(a_minute=100_000, most_upload_bytes=1_000_000), **SMALL) as house:
+        page, sent = house.page, list[str]()
+        page.on("request", lambda one: sent.append(one.method))
+        await page.click("#new-character")
+        file = {"name": "mara.png", "mimeType": "image/png", "buffer": b"x" * 900_000}
+        await page.set_input_files("#card-file", file)
+        await page.wait_for_selector("#dialog .said .warning")
+        assert "Too large: 0.9 MB. The limit is 0.7 MB" in await page.inner_text("#dialog .said")
+        assert "POST" not in sent
+
+
 async def test_a_model_is_connected_and_tested_in_the_settings(tmp_path: Path) -> None:
     known = {"address": None, "model": None, "kept": False, "key": False, "changes": True}
     known["embedded"] = {"there": True, "name": "small", "used": True}

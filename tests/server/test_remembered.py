@@ -133,7 +133,7 @@ async def test_a_client_hears_what_came_back_as_thinking(tmp_path: Path) -> None
         await says(http, "monday", TOLD, "Mira")
         body = {"model": "ada", "messages": [{"role": "user", "content": ASKED}], "user": "Mira", "stream": True}
         told = (await http.post("/v1/chat/completions", json=body)).text
-        assert "Of what was said before, 1 came back." in told
+        assert "Recalled from earlier messages: 1." in told
         assert "Zebulon" in told
 
 

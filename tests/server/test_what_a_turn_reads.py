@@ -1,4 +1,4 @@
-"""What a turn at the server opens and reads again: the role once, and of a long talk no more than of a short one."""
+"""What a turn and a list of talks read again: the role once, and of a long talk no more than of a short one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +48,24 @@ async def test_a_late_turn_reads_no_more_messages_than_an_early_one(
                 (await http.post("/v1/chat/completions", json=body)).raise_for_status()
             read.append(sum(decoded))
     assert read[SHORT:] == read[SHORT:][:1] * (LONG - SHORT)
+
+
+async def test_a_list_reads_of_a_long_talk_its_ends_and_a_search_what_it_finds(
+    tmp_path: Path, decoded: list[int]
+) -> None:
+    async with served(tmp_path, method="vanilla") as http:
+        for thread, turns in (("short", 2), ("long", LONG)):
+            for number in range(turns):
+                asked = [{"role": "user", "content": f"And {number}?"}]
+                body = {"model": "ada", "messages": asked, "metadata": {"thread_id": thread}}
+                (await http.post("/v1/chat/completions", json=body)).raise_for_status()
+        read = dict[str, int]()
+        for words in ("", "nothing", f"{LONG - 1}?"):
+            decoded.clear()
+            (await http.get("/v1/threads", params={"search": words})).raise_for_status()
+            read[words] = sum(decoded)
+    assert read[""] == read["nothing"] < LONG
+    assert read[f"{LONG - 1}?"] == read[""] + 2 * LONG
 
 
 async def test_a_request_opens_its_role_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -313,4 +313,10 @@ export default {
   passed: "됨",
   not_passed: "안 됨",
   not_asked: "시험 안 함",
+  open_source: "문서에서 이 부분 열기",
+  reading_source: "문서를 여는 중 …",
+  source_edited: "이 부분은 문서에 더 이상 없습니다. 그 뒤에 수정되었습니다.",
+  source_part: "전체 {total}자 중 {start}–{end}자",
+  source_before: "앞부분 보기",
+  source_after: "뒷부분 보기",
 };

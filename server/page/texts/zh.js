@@ -313,4 +313,10 @@ export default {
   passed: "可用",
   not_passed: "不可用",
   not_asked: "未测试",
+  open_source: "打开文档并定位到这里",
+  reading_source: "正在打开文档……",
+  source_edited: "文档中已没有这段文字：它后来被修改过。",
+  source_part: "第 {start} 至 {end} 个字符，共 {total} 个",
+  source_before: "显示前面的内容",
+  source_after: "显示后面的内容",
 };

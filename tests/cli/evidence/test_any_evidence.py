@@ -177,7 +177,7 @@ def test_whatever_a_name_holds_it_is_shown_or_said_not_to_be(name: str) -> None:
 
 @pytest.mark.parametrize("evidence", STRANGE)
 def test_evidence_that_is_none_is_said_to_be(evidence: Any) -> None:
-    assert ("it is no mapping of names" in shown(evidence_view(evidence))) is not isinstance(evidence, dict)
+    assert ("it is not a mapping" in shown(evidence_view(evidence))) is not isinstance(evidence, dict)
 
 
 @pytest.mark.parametrize("usage", STRANGE)

@@ -31,14 +31,14 @@ BAD = "The model 'm' gave no usable answer to a question of the kind 'extract' i
             "--set deadline=",
         ),
         ({"mood": {"emotions": None, "error": LATE}}, "the emotion of the question", "--set deadline="),
-        ({"gate": {"attempts": [{"text": "Hi.", "error": BAD}]}}, "unchecked", "--set gate=false"),
+        ({"gate": {"attempts": [{"text": "Hi.", "error": BAD}]}}, "not checked", "--set gate=false"),
         ({"drafts": [{"score": None, "error": BAD}]}, "no score", "--set verify=false"),
         ({"question_error": "the model answered it"}, "taken as it was asked", "--set recent=0"),
-        ({"talk": [], "talk_error": BAD}, "by its words alone", "--set talk_tokens=0"),
-        ({"facts_error": BAD}, "nothing was noted of what was said", "--set talk_facts=off"),
-        ({"summary_error": LATE}, "left the window", "--set deadline="),
+        ({"talk": [], "talk_error": BAD}, "by keywords only", "--set talk_tokens=0"),
+        ({"facts_error": BAD}, "no facts were noted", "--set talk_facts=off"),
+        ({"summary_error": LATE}, "not summarized", "--set deadline="),
         ({"reflection": {"error": BAD}}, "whether the role has changed", "--set update=false"),
-        ({"asked_again": [{"name": "Tom", "stands": True, "error": BAD}]}, "not asked again", "--model"),
+        ({"asked_again": [{"name": "Tom", "stands": True, "error": BAD}]}, "not checked again", "--model"),
         ({"remember_error": "x"}, "remembered", "--model"),
         ({"their_own_error": "x"}, "their own", "--model"),
         ({"passages": {"knowledge": [], "attributes_error": BAD}}, "no attributes of the role", "--model"),
@@ -92,12 +92,12 @@ def test_a_reply_says_so_without_being_asked(run: Command, stub: Endpoint) -> No
     stub.model = actor(findings="no JSON at all")
     try:
         out = run("ask", "ada", "Who?")[1]
-        assert "Ada Quill: I keep the light.\nNot as usual: no attributes of the role were had." in out
-        assert "Not as usual" not in run("ask", "ada", "Who?", "--evidence")[1]
-        assert "Not as usual" not in run("ask", "ada", "Who?", "--json")[1]
+        assert "Ada Quill: I keep the light.\nProblems: no attributes of the role were extracted." in out
+        assert "Problems" not in run("ask", "ada", "Who?", "--evidence")[1]
+        assert "Problems" not in run("ask", "ada", "Who?", "--json")[1]
     finally:
         stub.model = actor()
-    assert "Not as usual" not in run("ask", "ada", "Who?")[1]
+    assert "Problems" not in run("ask", "ada", "Who?")[1]
 
 
 def test_a_chat_says_so_too(run: Command, stub: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,6 +105,6 @@ def test_a_chat_says_so_too(run: Command, stub: Endpoint, monkeypatch: pytest.Mo
     lines = iter(["Who are you?", "/again", "/quit"])
     monkeypatch.setattr("rich.console.Console.input", lambda *_: next(lines))
     try:
-        assert run("chat", "ada")[1].count("Not as usual: no attributes of the role were had.") == 2
+        assert run("chat", "ada")[1].count("Problems: no attributes of the role were extracted.") == 2
     finally:
         stub.model = actor()

@@ -31,7 +31,7 @@ def test_what_was_drawn_again_is_told_with_what_became_of_it() -> None:
     assert shown({"mine": {"slips": slips}}) == [
         "mine",
         "Not spoken (the question again): Are you lonely?",
-        "Spoken without its first words (the name of who speaks): As Ada, I am. Another draw failed: It is",
+        "Used without its first words (the name of who speaks): As Ada, I am. Another attempt failed: It is",
         "gone.",
     ]
 

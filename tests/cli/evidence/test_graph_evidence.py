@@ -47,7 +47,7 @@ def test_every_part_of_the_evidence_has_its_place() -> None:
         assert part in text
     assert "Jory – lamp" in text
     assert "He trims it." in text
-    assert "Nothing is written of:" in text
+    assert "Not in the documents:" in text
     assert "has strength 9: in scope" in text
     assert "\x1b" not in text
     assert "An older version is read." in text

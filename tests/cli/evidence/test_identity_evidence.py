@@ -84,7 +84,7 @@ def test_each_part_has_its_place_in_all_the_evidence() -> None:
     evidence = {"episodes": [EPISODE], "identity": IDENTITY, "feeling": "Proud.", **gate(BLOCKED)}
     console.print(evidence_view({**evidence, "identity_changes": [CHANGE]}))
     told = console.file.getvalue()  # type: ignore[attr-defined]
-    parts = ("Memories, the most", "Query of", "Identity, found", "Feels: Proud.", "The gate", "The role has become")
+    parts = ("Memories, the most", "Query of", "Identity, found", "Feels: Proud.", "The gate", "The role has changed")
     places = [told.index(part) for part in parts]
     assert places == sorted(places)
 
@@ -106,8 +106,8 @@ def test_triples_are_told_in_words_with_relation_kind_and_whether_they_are_core(
 def test_a_neighbour_and_a_source_are_told_below_the_triple() -> None:
     near = SILENCE | {"neighbour": True, "source": "life.md"}
     told = shown({"identity": IDENTITY | {"triples": [LIGHT, near]}})
-    assert "a neighbour of what was found · from life.md" in told.split("Ada likes silence.")[1]
-    assert told.count("neighbour") == 1
+    assert "related to what was found · from life.md" in told.split("Ada likes silence.")[1]
+    assert told.count("related to") == 1
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,9 @@ def test_what_does_not_hold_at_the_date_is_said() -> None:
 
 
 def test_triples_without_room_are_counted() -> None:
-    assert "Triples that found no room (identity_tokens): 4." in yellow({"identity": IDENTITY | {"left_out": 4}})
+    assert "Triples left out, for lack of room (identity_tokens): 4." in yellow(
+        {"identity": IDENTITY | {"left_out": 4}}
+    )
 
 
 def test_a_verdict_names_the_triple_that_it_rests_on() -> None:
@@ -175,7 +177,7 @@ def test_what_passes_is_said_to_go_against_nothing() -> None:
 @pytest.mark.parametrize(
     ("last", "sentence"),
     [
-        (attempt(triple=SILENCE), "The gate let it pass: what it goes against is not core."),
+        (attempt(triple=SILENCE), "The gate passed it: what it contradicts is not core."),
         (attempt(error="no answer"), "let through unchecked: no answer The gate has no verdict on what was said."),
         (attempt("revise", triple=SILENCE), "revise The gate has no verdict on what was said."),
     ],
@@ -186,7 +188,7 @@ def test_what_the_gate_leaves_open_is_said_in_yellow(last: dict[str, Any], sente
 
 def test_a_change_says_what_it_replaces_and_what_shows_it() -> None:
     told = shown({"identity_changes": [CHANGE, CHANGE | {"replaces": None, "approved": None}]})
-    assert "The role has become: Ada wants to sail." in told
+    assert "The role has changed: Ada wants to sail." in told
     assert "in place of: Ada holds dear a light. (core)" in told
     assert "shown by: She says so. (salience 9 of 10, confidence 0.85) · approved" in told
     assert (told.count("in place of"), told.count("approved")) == (1, 1)
@@ -238,7 +240,7 @@ def test_any_text_can_be_shown(text: str, width: int) -> None:
         "reflection": {"found": [{"object": text}], "proposed": 1},
     }
     told = " ".join(shown(evidence, width).split())
-    for heading in ("Memories, the", "Query of the identity", "The gate", "The role has become:", "in place of:"):
+    for heading in ("Memories, the", "Query of the identity", "The gate", "The role has changed:", "in place of:"):
         assert heading in told
     inferred = shown({"identity": {"how": "inferred", "text": text + "x"}}, width)
     assert "Identity, inferred from memories:" in " ".join(inferred.split())
@@ -253,8 +255,8 @@ def test_markup_is_only_text() -> None:
     ("event", "line"),
     [
         ({"event": "identity", "triples": 3}, "Looked up who the role is: 3 triples …"),
-        ({"event": "gate", "verdict": "allow"}, "The gate: it is like the role …"),
-        ({"event": "gate", "verdict": "revise"}, "The gate: it is not like the role, so it is said again …"),
+        ({"event": "gate", "verdict": "allow"}, "The gate: in character …"),
+        ({"event": "gate", "verdict": "revise"}, "The gate: out of character, so it is rewritten …"),
         ({"event": "gate", "verdict": "block"}, "The gate: the role declines …"),
         ({"event": "identity_changed", "changes": 2}, "Changes of who the role is: 2 …"),
     ],

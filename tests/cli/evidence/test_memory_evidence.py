@@ -82,11 +82,11 @@ def test_an_encoder_that_gives_no_reasons_needs_no_column() -> None:
     [
         (
             {"mood": {"encoder": "model", "error": "The model gave no score."}},
-            "The mood of the question could not be had (model): The model gave no score.",
+            "The mood of the question is unknown (model): The model gave no score.",
         ),
-        ({"mood": {}}, "The mood of the question could not be had: the evidence does not say why."),
-        ({"mood": None}, "The mood of the question could not be had: the evidence does not say why."),
-        ({}, "The mood of the question could not be had: the evidence does not say why."),
+        ({"mood": {}}, "The mood of the question is unknown: the evidence does not say why."),
+        ({"mood": None}, "The mood of the question is unknown: the evidence does not say why."),
+        ({}, "The mood of the question is unknown: the evidence does not say why."),
     ],
 )
 def test_a_mood_that_could_not_be_had_says_why(evidence: dict[str, Any], sentence: str) -> None:
@@ -150,13 +150,13 @@ def exchange(**changed: Any) -> dict[str, Any]:
 
 def test_what_came_back_of_the_talk_says_when_who_said_what_and_how_it_was_found() -> None:
     assert talk_views({"memories": [memory()]}) == []
-    assert shown(*talk_views({"talk": []})).strip() == "What came back of the talk: nothing."
+    assert shown(*talk_views({"talk": []})).strip() == "Recalled from earlier messages: nothing."
     other = exchange(text="user: He bites.", when="in another talk, 1 week ago", talk="monday", by_words=None)
     beside = exchange(text="Ada: So do I.", when="", by_meaning=None, by_words=None)
     note = {"when": "to be kept in mind", "text": "I am called Tom.", "turn": "n1", "place": -2, "talk": ""}
     pinned = exchange(text="user: I swim.", pinned=True, by_meaning=None, by_words=None)
     told = shown(*talk_views({"talk": [note, other, exchange(), beside, pinned]}))
-    assert "What came back of the talk: 4 exchanges, 1 of other talks; notes: 1" in told
+    assert "Recalled from earlier messages: 4 exchanges, 1 of other talks; notes: 1" in told
     assert row(told, "called Tom") == ["to be kept in mind", "I am called Tom.", "a note"]
     assert row(told, "I swim.")[2] == "pinned"
     assert row(told, "He bites.") == ["in another talk, 1 week ago", "user: He bites.", "meaning (#2)"]

@@ -86,8 +86,7 @@ def test_a_clique_is_told_with_scores_and_reasons() -> None:
         ({"clique": [], "user_role": ""}, "The user is a stranger: nobody in the dialogues is meant"),
         (
             {"unscored": 3},
-            "Relations whose score could not be had: 3. They weigh nothing, and are not asked about again in this "
-            "conversation.",
+            "Relations without a score: 3. They weigh nothing, and are not asked about again in this conversation.",
         ),
     ],
 )
@@ -132,7 +131,7 @@ def test_what_the_role_memory_has_gained_is_told() -> None:
     ("key", "sentence"),
     [
         ("memory_error", "Nothing new could be put into the role memory: no answer"),
-        ("condense_error", "The oldest records could not become one: no answer"),
+        ("condense_error", "The oldest records could not be merged: no answer"),
         ("earlier_records_error", "An earlier talk could not be put into the role memory: no answer"),
         ("talk_record_error", "What was said could not be put into the role memory: no answer"),
     ],
@@ -151,11 +150,11 @@ def test_each_draft_has_its_score_and_reason_and_one_was_spoken() -> None:
 
 def test_a_reply_that_never_passed_is_said_in_yellow() -> None:
     assert yellow({"drafts": DRAFTS[:1], "verification": PASSED | {"passed": False, "spoken": 0}}) == (
-        "No draft passed: the best was spoken."
+        "No draft passed: the best one was used."
     )
     unknown = {"text": "Who?", "score": None, "reason": "", "error": "The model gave no score."}
     evidence = {"drafts": [unknown], "verification": PASSED | {"passed": False, "spoken": 0, "alpha": None}}
-    assert yellow(evidence) == "A draft could not be verified: the best of those there are was spoken."
+    assert yellow(evidence) == "A draft could not be verified: the best of the others was used."
     told = shown(evidence)
     assert row(told, "Who?") == ["1", "–", "spoken · Who?", "The model gave no score."]
     assert "passes" not in told
