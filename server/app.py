@@ -20,10 +20,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from dramaturg.conversations.alignment import Exchange, as_heard
-from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.opening import begin_by_greeting
 from dramaturg.conversations.scene_histories import SceneTalk
-from dramaturg.conversations.scenes import PREFIX
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
@@ -214,7 +213,7 @@ class RoleServer:
     async def one_model(self, request: Request) -> Response:
         """One of them."""
         name = request.path_params["name"]
-        await asyncio.to_thread(self.scenes.require if name.startswith(PREFIX) else self.rooms.model, name)
+        await asyncio.to_thread(self.scenes.require if name.startswith(SCENES) else self.rooms.model, name)
         return JSONResponse(shown_model(name))
 
     async def chat(self, request: Request) -> Response:
@@ -392,7 +391,7 @@ class RoleServer:
 
 def plays(body: ChatRequest) -> bool:
     """Whether a request is to a scene."""
-    return body.model.startswith(PREFIX)
+    return body.model.startswith(SCENES)
 
 
 def given_in(body: ChatRequest, heard: Heard, caller: str) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.opening import spoken_with
-from dramaturg.conversations.scenes import PREFIX
 from dramaturg.conversations.turns import Turn
 from dramaturg.conversations.why import SAYS as LANGUAGES
 from dramaturg.conversations.why import why
@@ -118,7 +117,7 @@ class Lookups:
         """The conversation that a path names, with the role or the scene of `?role=`, or the only role that has it."""
         caller, thread = request.scope["caller"], self.thread_in(request)[:LONGEST_THREAD]
         role = request.query_params.get("role", "")
-        if role.startswith(PREFIX):
+        if role.startswith(SCENES):
             if (talk := await self.scenes.talk(role, caller, thread)) is None:
                 raise HTTPException(404, f"This scene has no such thread: /v1/threads?role={role} lists yours.")
             return SCENE._replace(role=role), talk

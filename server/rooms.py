@@ -11,10 +11,9 @@ from langgraph.store.base import Op, PutOp
 from pydantic import ValidationError
 
 from dramaturg.conversations.alignment import Exchange, as_heard
-from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.opening import Kept, kept_with, threads_in
+from dramaturg.conversations.conversation import SCENES, Conversation
+from dramaturg.conversations.opening import Kept, elsewhere, kept_with, scenes_kept, threads_in
 from dramaturg.conversations.scene_histories import SceneTalk
-from dramaturg.conversations.scenes import scenes_kept
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.conversations.turns import Turn
 from dramaturg.models.clients import chat_client, is_embedded
@@ -45,7 +44,6 @@ from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.scene import SceneContext
 
 AUTO = "auto"
-SCENES = "scene:"  # among what is kept of roles, whose ids have no colon
 LISTED = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag", "ensemble")
 """The methods that are listed for each role; the others can be asked for by name."""
 THREADS = "dramaturg_threads"
@@ -255,8 +253,9 @@ class Rooms:
             if model not in self._talks:
                 plays = isinstance(context, SceneContext)
                 graph = scene.build() if plays else flow(self.methods[model.method]).builder
+                away = elsewhere(self.library)
                 self._talks[model] = (SceneTalk if plays else Conversation)(
-                    graph, kept.saver, context, thread, store=kept.store, locks=kept.locks
+                    graph, kept.saver, context, thread, store=kept.store, locks=kept.locks, elsewhere=away
                 )
         talk = self._talks[model].on(kept.prefix + thread, context)
         talk.names = await self.names_of(context)

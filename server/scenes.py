@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from dramaturg.conversations.alignment import Exchange
-from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.scene_histories import LABELLED, LATER_COMMAND, SceneTalk
-from dramaturg.conversations.scenes import PREFIX, read_scene, scenes_of
+from dramaturg.conversations.scenes import read_scene, scenes_of
 from dramaturg.conversations.thread import Part
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.nodes.run import opening_once, run_of
@@ -56,7 +56,7 @@ class Scenes:
 
     def models(self) -> list[str]:
         """The names of the scenes as models; it may block."""
-        return [f"{PREFIX}{name}" for name in (*scenes_of(self.rooms.library), AUTO)]
+        return [f"{SCENES}{name}" for name in (*scenes_of(self.rooms.library), AUTO)]
 
     def require(self, model: str) -> None:
         """Refuse a model that is no scene; it may block.
@@ -65,12 +65,12 @@ class Scenes:
             UnknownModel: there is no such scene.
             RoleError: its file cannot be read.
         """
-        name = model.removeprefix(PREFIX)
+        name = model.removeprefix(SCENES)
         if name != AUTO:
             self._read(name, {})
 
     def _read(self, name: str, given: Mapping[str, Any]) -> SceneContext:
-        known = [one.removeprefix(PREFIX) for one in self.models()]
+        known = [one.removeprefix(SCENES) for one in self.models()]
         if name not in known:
             raise UnknownModel(f"There is no scene {name[:LONGEST_NAME]!r}: /v1/models lists them.")
         return read_scene(self.rooms.library, name, **given)
@@ -88,7 +88,7 @@ class Scenes:
             UnknownModel: there is no such scene, or nobody of the library is in the group.
             Unfit: who is to speak is not in the cast, or a command cannot be read.
         """
-        name = model.removeprefix(PREFIX)
+        name = model.removeprefix(SCENES)
         group = name == AUTO or bool(heard.speaker and (heard.others or heard.present is not None))
         roles = dict[str, str]()
         if name == AUTO:
@@ -135,14 +135,14 @@ class Scenes:
             UnknownModel: there is no such scene.
         """
         context = SceneContext(library=self.rooms.library)
-        if model != f"{PREFIX}{AUTO}":
-            context = await asyncio.to_thread(self._read, model.removeprefix(PREFIX), {})
+        if model != f"{SCENES}{AUTO}":
+            context = await asyncio.to_thread(self._read, model.removeprefix(SCENES), {})
         kept, name = await self.rooms.kept(context), thread_name(of_caller(model, caller), thread)
         saved = await kept.saver.aget_tuple({"configurable": {"thread_id": name, "checkpoint_ns": ""}})
         if saved is None:
             return None
         played = sorted(saved.checkpoint["channel_values"].get("parts") or {})
-        if model == f"{PREFIX}{AUTO}" and played:
+        if model == f"{SCENES}{AUTO}" and played:
             context = changed(context, cast=tuple(Player(role=role) for role in played))
         return await self.rooms.conversation(SCENE, context, name)
 

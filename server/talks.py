@@ -11,10 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dramaturg.conversations.chats import written_out
-from dramaturg.conversations.conversation import PATIENCE
+from dramaturg.conversations.conversation import PATIENCE, SCENES
 from dramaturg.conversations.json_lines import exported
 from dramaturg.conversations.opening import spoken_with
-from dramaturg.conversations.scenes import PREFIX
 from dramaturg.conversations.titles import ListedTalk, first
 from dramaturg.conversations.turn_lock import busy
 from dramaturg.server.characters import sent
@@ -59,7 +58,7 @@ class Talks:
         """
         asked, caller = request.query_params, request.scope["caller"]
         role = asked.get("role", "")
-        if role.startswith(PREFIX):
+        if role.startswith(SCENES):
             roles = [role]
         elif role:
             roles = [(await asyncio.to_thread(self.rooms.model, role)).role]
@@ -68,7 +67,7 @@ class Talks:
         skip, limit = number_in(asked, "skip", 0), min(max(number_in(asked, "limit", A_LIST), 1), MOST_LISTED)
         words, found = asked.get("search", "")[:LONGEST_SEARCH], list[tuple[str, ListedTalk]]()
         for one in roles:
-            listed = self.lookups.scenes.talks if one.startswith(PREFIX) else self.rooms.talks_with
+            listed = self.lookups.scenes.talks if one.startswith(SCENES) else self.rooms.talks_with
             of_role = listed(one, caller, words)
             found += [(one, talk) for talk in await first(of_role, skip + limit + 1)]
         if len(roles) > 1:
@@ -108,7 +107,7 @@ class Talks:
             if not (await asyncio.wait(under_way, timeout=until - time.monotonic()))[0]:
                 raise busy(name)
         async with self._deleting:
-            of = of_caller(model.role, caller) if model.role.startswith(PREFIX) else caller
+            of = of_caller(model.role, caller) if model.role.startswith(SCENES) else caller
             thread = thread_name(of, name)
             await self.rooms.find_no_more(talk.context, of, thread)  # it may be found as long as it is there
             await talk.erase()
