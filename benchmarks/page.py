@@ -1,4 +1,4 @@
-"""Tables of benchmarks in `docs/research/performance.md`, each between marks that name what wrote it."""
+"""Tables of benchmarks in a page of `docs/research`, each between marks that name what wrote it."""
 
 import os
 import platform
@@ -9,22 +9,22 @@ from pathlib import Path
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "research" / "performance.md"
+PAGE, MEMORY = (ROOT / "docs" / "research" / name for name in ("performance.md", "memory.md"))
 sys.path.append(str(ROOT))  # where `studies` is, which is not installed
 
 
-def put(name: str, text: str) -> None:
+def put(name: str, text: str, into: Path = PAGE) -> None:
     """Put a text in the place of what a benchmark wrote before.
 
     Raises:
         ValueError: the page has no marks for it.
     """
     begin, end = f"<!-- {name}: written by benchmarks/{name}.py -->", f"<!-- {name}: end -->"
-    page = PAGE.read_text(encoding="utf-8")
+    page = into.read_text(encoding="utf-8")
     if begin not in page or end not in page:
-        raise ValueError(f"{PAGE.name} has no place for {name}: write {begin} and {end} where its tables shall be.")
+        raise ValueError(f"{into.name} has no place for {name}: write {begin} and {end} where its tables shall be.")
     before, _, rest = page.partition(begin)
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+    into.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.partition(end)[2]}", encoding="utf-8")
 
 
 def markdown(table: Table) -> str:
