@@ -5,6 +5,7 @@ from calendar import monthrange
 from contextlib import suppress
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -12,6 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 DATE = re.compile(r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2}))?)?")
 READ = 1000
 """Characters of a text in which a moment is looked for."""
+DAYS = 8
+"""Places in a text at which a date in words is looked for."""
 LONGEST_NAME = 4
 """Pieces between commas that a name of a time may have."""
 UNITS = ("volume", "book", "part", "act", "chapter", "scene")
@@ -65,6 +68,8 @@ _YEARS = re.compile(
     r"(?<![\d])(?P<year>[12][0-9]{3})(?![\d])(?:(?P<decade>0?s(?![^\W_])|年代|년대)|\s*[-–—/]\s*(?P<end>[0-9]{2})(?!\d))?"
     r"|(?<!\d)(?P<early>[0-9]{3})\s*[年년]"
 )
+_STAMP = re.compile(r"([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)(?:[T ][0-9]{2}:[0-9]{2}.*)?")
+_DAY_BEGINS = re.compile(r"(?<!\w)(?=\d|[^\W\d_]{3,12}\.?,?\s+\d)")
 _PIECES = re.compile(r"\s+[-–—]+\s+|[,;:.()\[\]/（）：；，、。—–]+")
 _WHAT = "write a year, a month or a day, as 1824, 1824-05 or 1824-05-07"
 
@@ -164,6 +169,9 @@ def read_moment(text: str, timeline: tuple[str, ...] = ()) -> Moment:
         timeline: names of times, in their order.
     """
     text = text[:READ].strip()
+    if stamp := _STAMP.fullmatch(text):  # as messengers write it, line by line
+        with suppress(ValueError):
+            return Moment(days=(f"{stamp[1]}-01"[:10], last_day(stamp[1])), named=_named_in(text, timeline))
     place, rest = _place_in(text)
     ages = _ages_in(rest)
     return Moment(days=_days_in(_AGE.sub(" ", rest)), ages=ages, place=place, named=_named_in(text, timeline))
@@ -314,16 +322,17 @@ def _years(match: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _day_in_words(text: str) -> tuple[str, str] | None:
-    """The one date of a text that begins with it, as "3 May 1824" or 1824年5月."""
+    """The one date of a text, as "the storm of 3 May 1824" or 1824年5月; of "3 May to 9 June 1824" the last."""
     if not re.search(r"[^\W\d_]", text):
         return None
     from dramaturg.stores.dates import day_of  # its names of months take a moment to load
 
-    found = day_of(text)
-    said = found.iso()[:10] if found and found.month else ""
-    if not found or len(said) < 7 or re.search(r"\d", found.rest):
-        return None
-    return (f"{said}-01"[:10], last_day(said))
+    for begin in islice(_DAY_BEGINS.finditer(text), DAYS):
+        found = day_of(text[begin.start() :])
+        said = found.iso()[:10] if found and found.month else ""
+        if found and len(said) >= 7 and not re.search(r"\d", found.rest):
+            return (f"{said}-01"[:10], last_day(said))
+    return None
 
 
 def _named_in(text: str, timeline: tuple[str, ...]) -> Extent | None:
