@@ -82,7 +82,7 @@ async def waits(house: House, folder: Path, shot: Shot) -> None:
     await house.until("document.querySelector('#notice').textContent.includes('does not answer')")
     await shot("the server is away: ticks stay")
     await house.cable.plug_in()
-    await house.until("document.querySelector('#notice').textContent.includes('there again')")
+    await house.until("document.querySelector('#notice').textContent.includes('server is back')")
     threads = (await house.http.get("/v1/threads?role=ada")).json()["data"]
     at = f"/v1/threads/{threads[0]['id']}"
     turn = (await house.http.get(f"{at}/waiting?role=ada")).json()["turn"]

@@ -114,7 +114,7 @@ async def test_the_server_goes_away_and_comes_back(tmp_path: Path) -> None:
         assert await house.page.input_value("#say") == "two"  # what was written is kept
         assert "does not answer" in await house.page.inner_text("#notice")
         await house.cable.plug_in()
-        await house.until("document.querySelector('#notice').textContent.includes('there again')")
+        await house.until("document.querySelector('#notice').textContent.includes('server is back')")
         await house.page.click("#notice button")
         await house.page.wait_for_selector("#turns > li:nth-child(2)")
         await house.settled()
@@ -182,7 +182,7 @@ WHY = {
     "amadeus": ("Passages", "judged", "What this shows of the character", "life.md"),
     "role-rag": ("What your message is about", "Tom", "specific"),
     "emotional-rag": ("The mood of your message", "joy 7", "Memories", "meaning"),
-    "drmr": ("Relationships", "know each other", "Earlier scenes", "Drafts", "spoken"),
+    "drmr": ("Relationships", "know each other", "Earlier scenes", "Drafts", "used"),
     "id-rag": ("Who the character is", "core", "Identity check", "allowed"),
     "ensemble": ("Passages", "Memories", "Who the character is"),
 }

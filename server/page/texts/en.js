@@ -10,7 +10,7 @@ export default {
   edit_question: "Edit message", edit_reply: "Edit reply",
   thinks: "{name} thinks …", said: "{name}: {text}", stopped: "Stopped.",
   cut: "The reply was cut off here. Continue or regenerate it.",
-  away: "The server does not respond. Your text is kept, and this page says when the server is back.",
+  away: "The server does not answer. Your text is kept, and this page says when the server is back.",
   back: "The server is back.", failed: "That did not work: {message}", try_again: "Try again",
   further: "This chat was continued in another window.", show_it: "Show it", lacks: "missing: {what}",
   lacks_persona: "a persona", lacks_memories: "memories", lacks_dialogues: "dialogues", lacks_chronicle: "a chronicle",
