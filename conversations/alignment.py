@@ -62,8 +62,10 @@ def place_of(history: Sequence[Exchange], branches: Sequence[Sequence[Turn]], na
     Args:
         history: all exchanges before the message that is to be answered, oldest first.
         branches: the turns of each; of equal ones, the first counts.
-        names: of the role; whether one of them stands in front of what it says makes no difference.
+        names: of the role; whether one of them, or of those who speak in the turns, stands in front of a line makes no
+            difference.
     """
+    names = [*names, *sorted({one for branch in branches for turn in branch for one in turn.speakers})]
     wanted = [(as_heard(one.heard), as_heard(one.said, names)) for one in history]
     best, best_rank = Place(None, 0, 0), (False, False, 0, 0, 0)
     for branch in branches:

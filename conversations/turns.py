@@ -1,6 +1,6 @@
 """The turns of a conversation, read from the chain of its checkpoints."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -23,7 +23,8 @@ class Turn:
 
     `id` is that of the question's message; `checkpoint` is the state after the turn, `before` the one before it (None:
     the empty state). A turn without a reply was not finished. Where the role has spoken first, that is a turn without a
-    question, and its id is that of the reply.
+    question, and its id is that of the reply. Where several have spoken, the reply is all their lines, each with its
+    speaker in front.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Turn:
     reply: str | None
     checkpoint: str
     before: str | None
+    speakers: tuple[str, ...] = ()
 
 
 def as_message(message: str | HumanMessage) -> HumanMessage:
@@ -175,14 +177,25 @@ def new_messages(before: Iterable[BaseMessage], window: Iterable[BaseMessage]) -
 def in_turns(steps: Iterable[Step]) -> list[Turn]:
     """Group what was said into turns: each begins with a user's message, or the first with the role's."""
     turns: list[Turn] = []
+    lines: list[BaseMessage] = []  # of the last turn
     for step in steps:
         for message in step.said:
             if message.type == "human":
                 turns.append(Turn(str(message.id), message.text, None, step.checkpoint_id, step.parent_id))
-            elif message.type == "ai" and turns:
-                turns[-1] = replace(turns[-1], reply=message.text)
+                lines = []
             elif message.type == "ai":
-                turns.append(Turn(str(message.id), "", message.text, step.checkpoint_id, step.parent_id))
+                lines.append(message)
+                if not turns:
+                    turns.append(Turn(str(message.id), "", None, step.checkpoint_id, step.parent_id))
+                speakers = tuple(dict.fromkeys(one.name for one in lines if one.name))
+                turns[-1] = replace(turns[-1], reply=joined_lines(lines), speakers=speakers)
         if turns:
             turns[-1] = replace(turns[-1], checkpoint=step.checkpoint_id)
     return turns
+
+
+def joined_lines(lines: Sequence[BaseMessage]) -> str:
+    """What was said at once, as one text; of several lines, each with who says it."""
+    if len(lines) == 1:
+        return lines[0].text
+    return "\n\n".join(f"{one.name}: {one.text}" if one.name else one.text for one in lines)
