@@ -63,11 +63,17 @@ async def hear(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     if new and not state.get("delivered"):
         new[:0] = beginning(run.settings, state["stage"], str(new[0].id))
     for player in run.settings.cast:
-        told = [said_to(run, one, player.role, names) for one in new if is_given(one, player.role)]
+        memory = before.get(player.role, {})
+        window = window_of(memory)
+        known = {one.id for one in window}
+        told = [
+            one if said_by(one) == player.role else said_to(run, one, player.role, names)
+            for one in new
+            if heard_by(one, player.role) and one.id not in known  # what it has just said stands in its window
+        ]
         if not told:
             continue
-        memory, own = before.get(player.role, {}), context_of(player, run.settings)
-        window: list[AnyMessage] = [*window_of(memory), *told]
+        window, own = [*window, *told], context_of(player, run.settings)
         head = await keep_heard(runtime, own, memory.get("talk_head", ""), window)
         window = window[len(leaving(window, run.settings.window)) :]
         parts[player.role] = {**memory, **head, "messages": messages_to_dict(window)}
@@ -96,12 +102,6 @@ def window_of(memory: Mapping[str, Any]) -> list[AnyMessage]:
     return messages_from_dict(memory.get("messages", []))  # type: ignore[return-value]
 
 
-def is_given(message: AnyMessage, role: str) -> bool:
-    """Whether a line is given to a role: it has heard it, and has not said it itself."""
-    told = told_of(message)
-    return told is not None and heard_by(message, role) and told["by"] != role
-
-
 @needs(stage="read_cue", speaker="choose_speaker")
 async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have a role say its line by its method, from what it has heard.
@@ -118,7 +118,6 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     names = {one.role: one.name for one in members}
     player = next(one for one in run.settings.cast if one.role == role)
     memory = (state.get("parts") or {}).get(role) or {}
-    runtime.stream_writer({"event": "speaks", "role": role, "name": names[role]})
     window = window_of(memory)
     asked, told = told_of(window[-1]) if window and window[-1].type == "human" else None, list[HumanMessage]()
     if asked is None:
@@ -126,6 +125,8 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
         (narrator,) = run.prompt("narrator").messages()
         known: Told = {"kind": "cue", "by": "", "to": [], "witnesses": [role], "text": cue.text, "when": ""}
         told = [HumanMessage(cue.text, id=str(uuid4()), name=narrator.text, additional_kwargs={SCENE: known})]
+    whispers = bool(answered(asked, role, stage["present"]))
+    runtime.stream_writer({"event": "speaks", "role": role, "name": names[role], "whispers": whispers})
     own = context_of(player, run.settings, asked, played(run, state, role, names, asked))
     turn = await graph_of(player)(memory, told, own)
     said = cue_in_line(turn.reply.text, members, [one for one in stage["present"] if one != role])

@@ -25,7 +25,7 @@ from dramaturg.stores.conversations.talk import SCENE, told_in
 from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.library import open_role
 
-__all__ = ["Player", "SceneSettings", "SceneState", "heard_by", "read_cue"]
+__all__ = ["Called", "Player", "SceneSettings", "SceneState", "called", "heard_by", "read_cue"]
 
 Kind = Literal["line", "whisper", "narration", "event", "cue", "silence"]
 USER = "user"
@@ -142,6 +142,17 @@ class Asked(TypedDict):
     next: list[str]
 
 
+class Called(TypedDict):
+    """What a program that decides itself who is there and who speaks says of a turn, beside the user's message."""
+
+    present: list[str]
+    """The ids of the roles that hear what is new; nobody else does."""
+    next: list[str]
+    """The ids of those that speak, a line each; they are there from then on."""
+    heard: NotRequired[list[str]]
+    """The ids of those that have heard the message, where it is not new: they have, and nobody else hears it now."""
+
+
 class SceneState(TurnState, PartState):
     """A turn of a scene, and what lives on: its script as the user sees it, who is there, what each role remembers.
 
@@ -172,6 +183,7 @@ class Cue(NamedTuple):
     text: str
 
 
+CALLED = "dramaturg_called"  # the key among the `additional_kwargs` of the user's message of what is `Called`
 COMMAND = re.compile(r"\s*/(whisper|narrate|enter|leave|hide|next|go)(?![\w-])[ \t]*", re.IGNORECASE)
 THOUGHT = re.compile(r"[ \t]*\[[^\[\]]*\]")
 BETWEEN = re.compile(r"\s*(?:,|，|、|&)\s*")
@@ -290,8 +302,7 @@ def first_stage(own: SceneSettings) -> Stage:
 def stage_in(state: Mapping[str, Any], own: SceneSettings) -> Stage:
     """Who is there now; who is no more in the cast is not."""
     stage: Stage = state.get("stage") or first_stage(own)
-    present = [role for role in own.playing if role in stage["present"]]
-    return {**stage, "present": present, "hidden": [role for role in stage["hidden"] if role in present]}
+    return staged(stage["present"], stage, own)
 
 
 def moved(stage: Stage, kind: str, roles: Sequence[str], own: SceneSettings) -> Stage:
@@ -323,38 +334,17 @@ async def read_cue(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     question = question_in(messages)
     *earlier, last = messages
     before, names = stage_in(state, own), {one.role: one.name for one in members}
+    calls = calls_in(last)
+    if calls is not None:
+        before = {**staged(calls["present"], before, own), "user": True}
     cue = cue_in(last.text, members)
-    if cue.kind == "line" and not before["user"]:
-        cue = cue._replace(kind="narrate")
-    by, to, stage, text, kind = "", cue.to, before, cue.text, "narration"
-    match cue.kind:
-        case "line":
-            by, kind = USER, "line"
-        case "whisper":
-            by, kind = USER if before["user"] else "", "whisper"
-            if gone := [names[role] for role in to if role not in before["present"]]:
-                raise ValueError(f"{gone[0]} is not there to hear it: /enter {gone[0]} first.")
-        case "next" | "go":
-            kind = "cue"
-        case "enter" | "leave" | "hide":
-            stage, kind = moved(before, cue.kind, to, own), "event"
-            text = event_text(run, cue, names)
-    if kind == "cue":
-        heard = list[str]()
-    elif kind == "event":
-        heard = event_witnesses(before, stage, cue)
-    else:
-        heard = witnesses(before, by, to if kind == "whisper" else ())
-    told: Told = {
-        "kind": kind,  # type: ignore[typeddict-item]
-        "by": by,
-        "to": list(to) if kind == "whisper" else [],
-        "witnesses": heard,
-        "text": text,
-        "when": time_of(own),
-    }
+    stage, told = told_by_user(run, cue, before, names)
+    asked = [role for role in cue.to if cue.kind in ("whisper", "next") and role != USER]
+    if calls is not None:
+        asked = calls["next"]
+        stage = staged([*stage["present"], *asked], stage, own)
+        told["witnesses"] = [role for role in own.playing if role in calls.get("heard", told["witnesses"])]
     unknown = [as_said(one, before, own) for one in earlier if told_of(one) is None]
-    asked = [role for role in to if cue.kind in ("whisper", "next") and role != USER]
     return {
         "messages": [*unknown, marked(last, told, user_name(run))],
         "question": question,
@@ -365,6 +355,61 @@ async def read_cue(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
         "spoken": [],
         "evidence": Overwrite({}),
         "usage": Overwrite({}),
+    }
+
+
+def called(message: HumanMessage, calls: Called) -> HumanMessage:
+    """A message of the user with who is there to hear it, and who speaks next, as a program says that has a stage."""
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, CALLED: calls}})
+
+
+def calls_in(message: AnyMessage) -> Called | None:
+    """What a program has said of a turn; None: nothing, and the scene decides."""
+    found: Any = message.additional_kwargs.get(CALLED)
+    return found if isinstance(found, dict) and Called.__required_keys__ <= found.keys() else None  # type: ignore[return-value]
+
+
+def staged(roles: Sequence[str], stage: Stage, own: SceneSettings) -> Stage:
+    """Who is there where these roles are, and no others."""
+    present = [role for role in own.playing if role in roles]
+    return {**stage, "present": present, "hidden": [role for role in stage["hidden"] if role in present]}
+
+
+def told_by_user(run: Run[Any], cue: Cue, before: Stage, names: Mapping[str, str]) -> tuple[Stage, Told]:
+    """Who is there after a message of the user's, and what is known of it as a line of the scene.
+
+    Raises:
+        ValueError: it is whispered to somebody who is not there.
+    """
+    own = run.settings
+    if cue.kind == "line" and not before["user"]:
+        cue = cue._replace(kind="narrate")
+    by, stage, text, kind = "", before, cue.text, "narration"
+    match cue.kind:
+        case "line":
+            by, kind = USER, "line"
+        case "whisper":
+            by, kind = USER if before["user"] else "", "whisper"
+            if gone := [names[role] for role in cue.to if role not in before["present"]]:
+                raise ValueError(f"{gone[0]} is not there to hear it: /enter {gone[0]} first.")
+        case "next" | "go":
+            kind = "cue"
+        case "enter" | "leave" | "hide":
+            stage, kind = moved(before, cue.kind, cue.to, own), "event"
+            text = event_text(run, cue, names)
+    if kind == "cue":
+        heard = list[str]()
+    elif kind == "event":
+        heard = event_witnesses(before, stage, cue)
+    else:
+        heard = witnesses(before, by, cue.to if kind == "whisper" else ())
+    return stage, {
+        "kind": kind,  # type: ignore[typeddict-item]
+        "by": by,
+        "to": list(cue.to) if kind == "whisper" else [],
+        "witnesses": heard,
+        "text": text,
+        "when": time_of(own),
     }
 
 
