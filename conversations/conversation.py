@@ -552,8 +552,11 @@ class Conversation:
         place = await self._place_of(history, head)
         after = await self.thread.settled(place.after.checkpoint) if place.after else None
         after = after or await self.thread.go_to(None)
-        after, window = await self._whole_talk(after) or after, getattr(self.context, "window", None)
-        new = history[place.known :]
+        return await self._written_down(history[place.known :], await self._whole_talk(after) or after)
+
+    async def _written_down(self, new: Sequence[Exchange], after: str) -> str:
+        """Write down, after a checkpoint, what was said elsewhere; return the checkpoint after it."""
+        window = getattr(self.context, "window", None)
         return await self.thread.write_down(new, self.context.role, after, window, self.talk_records)
 
     @property
