@@ -22,6 +22,8 @@ from starlette.routing import Route
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import begin_by_greeting
+from dramaturg.conversations.scene_histories import SceneTalk
+from dramaturg.conversations.scenes import PREFIX
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.questions import write_json, write_message
 from dramaturg.nodes.run import RoleContext, run_of
@@ -52,7 +54,8 @@ from dramaturg.server.openai_forms import (
 from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
-from dramaturg.server.rooms import LOOKED_UP, Model, Rooms, known_as, thread_name
+from dramaturg.server.rooms import LOOKED_UP, SCENE, Model, Rooms, known_as, thread_name
+from dramaturg.server.scenes import Scenes, SceneSpeech
 from dramaturg.server.talks import Talks
 from dramaturg.server.work import Works
 
@@ -99,7 +102,8 @@ class RoleServer:
         """Turns that are being taken, by the names of their threads."""
         self._stops: dict[asyncio.Task[Any], str] = {}
         """What is still to be kept of replies that were stopped, by caller."""
-        self.lookups = Lookups(rooms, access, self._behind)
+        self.scenes = Scenes(rooms)
+        self.lookups = Lookups(rooms, self.scenes, access, self._behind)
         self.talks = Talks(self.lookups, self._stops)
         self.memory = Remembered(self.lookups)
         self.works = Works(access)
@@ -200,14 +204,14 @@ class RoleServer:
         return JSONResponse({"status": "ok"})
 
     async def models(self, _: Request) -> Response:
-        """The roles and methods, as models."""
-        names = await asyncio.to_thread(self.rooms.names)
+        """The roles and methods, and the scenes, as models."""
+        names = await asyncio.to_thread(lambda: [*self.rooms.names(), *self.scenes.models()])
         return JSONResponse({"object": "list", "data": [shown_model(name) for name in names]})
 
     async def one_model(self, request: Request) -> Response:
         """One of them."""
         name = request.path_params["name"]
-        await asyncio.to_thread(self.rooms.model, name)
+        await asyncio.to_thread(self.scenes.require if name.startswith(PREFIX) else self.rooms.model, name)
         return JSONResponse(shown_model(name))
 
     async def chat(self, request: Request) -> Response:
@@ -220,10 +224,16 @@ class RoleServer:
         self._turns[caller] = self._turns.get(caller, 0) + 1
         handed = False
         try:
-            model = await asyncio.to_thread(
-                partial(self.rooms.model, body.model, heard.speaker, group=bool(heard.others))
-            )
-            context = await self._context(model, body, heard, request.headers, caller)
+            given = given_in(body, heard, caller)
+            staged = await self.scenes.staged(body.model, heard, given, caller) if plays(body) else None
+            context: RoleContext
+            if staged:
+                model, context, heard, of = SCENE, staged.context, staged.heard, staged.of
+            else:
+                model = await asyncio.to_thread(
+                    partial(self.rooms.model, body.model, heard.speaker, group=bool(heard.others))
+                )
+                context, of = await self._context(model, given, heard, request.headers), caller
             about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
             if heard.kind == "quiet":
                 return await self._aside(context, body, about)
@@ -231,15 +241,18 @@ class RoleServer:
                 raise Unfit("response_format", "a role speaks, and writes no JSON: ask for text.")
             if stops := [task for task, of in self._stops.items() if of == caller]:
                 await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
-            thread = await self._thread(request, body, model, context, heard, caller)
+            thread = await self._thread(request, body, model, context, heard, of)
             talk = await self.rooms.conversation(model, context, thread)
-            about["thread"] = thread.removeprefix(f"{caller}/") if caller else thread
+            about["thread"] = thread.removeprefix(f"{of}/") if of else thread
             if heard.kind == "opening":
                 return await self._opening(talk, body, about)
             alone = not heard.whole and not heard.history and named_thread(request, body)
             history = await self._all_or_nothing(talk, heard) if alone else heard.history
-            keep = partial(self._remember, caller, thread)
-            speech = Speech(talk, history, heard.question, heard.begun, keep, (await run_of(context)).language)
+            keep, language = partial(self._remember, of, thread), (await run_of(context)).language
+            if staged and isinstance(talk, SceneTalk):
+                speech: Speech = SceneSpeech(talk, staged, history, keep, language)
+            else:
+                speech = Speech(talk, history, heard.question, heard.begun, keep, language)
             speech.task.add_done_callback(partial(self._done, caller=caller))
             self._behind[speech.task] = thread
             handed = True
@@ -271,17 +284,8 @@ class RoleServer:
             log.exception("It could not be kept which thread a conversation is on.")
 
     async def _context(
-        self, model: Model, body: ChatRequest, heard: Heard, headers: Mapping[str, str], caller: str
+        self, model: Model, given: dict[str, Any], heard: Heard, headers: Mapping[str, str]
     ) -> RoleContext:
-        given: dict[str, Any] = {"known_as": known_as(caller, heard.asker)}
-        if body.temperature is not None:
-            given["temperature"] = body.temperature
-        if tokens := body.max_completion_tokens or body.max_tokens:
-            given["reply_tokens"] = min(max(tokens, 16), 8192)
-        if body.seed is not None:
-            given["model_seed"] = body.seed % 2**31
-        if stop := body.stops_at(heard.asker, *heard.others):
-            given["stop"] = stop
         context = self.rooms.context(model, given)
         if not heard.scene and not heard.asker:
             return context
@@ -379,6 +383,26 @@ class RoleServer:
         ]
         usage = {"prompt_tokens": 0, "total_tokens": 0}
         return JSONResponse({"object": "list", "data": data, "model": body.model or model.name, "usage": usage})
+
+
+def plays(body: ChatRequest) -> bool:
+    """Whether a request is to a scene."""
+    return body.model.startswith(PREFIX)
+
+
+def given_in(body: ChatRequest, heard: Heard, caller: str) -> dict[str, Any]:
+    """The settings that come with a request; what was said in scenes of the same user comes back, and no others."""
+    user = known_as(caller, heard.asker)
+    given: dict[str, Any] = {"known_as": user, "scenes": user}
+    if body.temperature is not None:
+        given["temperature"] = body.temperature
+    if tokens := body.max_completion_tokens or body.max_tokens:
+        given["reply_tokens"] = min(max(tokens, 16), 8192)
+    if body.seed is not None:
+        given["model_seed"] = body.seed % 2**31
+    if stop := body.stops_at(heard.asker, *heard.others):
+        given["stop"] = stop
+    return given
 
 
 async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> AsyncIterator[str]:

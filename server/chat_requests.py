@@ -5,7 +5,7 @@ the chat. SillyTavern and Open WebUI are read as they were observed; any other c
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
@@ -159,6 +159,15 @@ class ChatRequest(BaseModel):
         return self.include_reasoning and self.reasoning_effort != "none"
 
 
+class Shown(NamedTuple):
+    """A line of the chat that a client shows."""
+
+    name: str
+    """Of who says it; empty: the client does not say."""
+    text: str
+    by_user: bool
+
+
 class Heard(NamedTuple):
     """What a request means."""
 
@@ -178,6 +187,10 @@ class Heard(NamedTuple):
     """The name of the user, where the client says one."""
     whole: bool
     """Whether the client shows its history: what is not in it is not on the screen."""
+    lines: tuple[Shown, ...]
+    """The whole chat, line by line."""
+    present: tuple[str, ...] | None
+    """The names of those who hear what is new in it; None: the client does not say."""
 
 
 def spelled(header: str) -> str:
@@ -210,8 +223,8 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
 
     Args:
         request: its body.
-        headers: X-Gen-Type, X-Role-Char, X-Role-User and X-Role-Group as SillyTavern can be told to send them, and
-            those of Open WebUI.
+        headers: X-Gen-Type, X-Role-Char, X-Role-User, X-Role-Group and X-Role-Present as SillyTavern can be told to
+            send them, and those of Open WebUI.
 
     Raises:
         Unfit: the last message holds no text.
@@ -225,9 +238,11 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
     everything = "\n".join(one.text for one in asides)
     nudge, chat = NEXT_SPEAKER.search(trailing), NEW_CHAT.search(everything)
     members = told_in(request, headers, "x-role-group") or (chat and chat["members"]) or ""
+    present = names_of(told_in(request, headers, "x-role-present")) - {""}
+    says_present = "x-role-present" in headers or "role_present" in (request.metadata or {})  # nobody may be there
     speaker = (nudge["name"] if nudge else told_in(request, headers, "x-role-char")).strip()[:LONGEST_NAME]
     asker = told_in(request, headers, "x-role-user", "x-openwebui-user-name") or request.user or ""
-    others = {name.strip() for name in members.split(",")} - {"", speaker} if members or nudge else set()
+    others = names_of(members) - {"", speaker} if members or nudge else set()
     history, rest = exchanges(said, speaker, asker.strip(), others)
 
     heard = Heard(
@@ -240,6 +255,8 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         others=tuple(sorted(others)),
         asker=asker.strip()[:LONGEST_NAME],
         whole=bool(generation or headers.get("x-openwebui-chat-id")),
+        lines=tuple(shown_lines(said, asker.strip(), {*others, *present, speaker} - {""})),
+        present=tuple(sorted(present)) if says_present else None,
     )
     if is_quiet(generation, said, trailing, stream=request.stream, has_question=bool(rest), in_group=bool(nudge)):
         return heard._replace(kind="quiet")
@@ -254,6 +271,24 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         *before, (question, begun) = history
         return heard._replace(kind="continue", history=before, question=question or NOTHING_SAID, begun=begun)
     return heard._replace(question=NOTHING_SAID)
+
+
+def names_of(listed: str) -> set[str]:
+    """The names in a list with commas."""
+    return {name.strip() for name in listed.split(",")}
+
+
+def shown_lines(said: Sequence[ClientMessage], asker: str, names: set[str]) -> Iterator[Shown]:
+    """The lines of a chat with who says each: the client names them beside the text, or in front of it."""
+    for one in said:
+        text = one.text.replace("\0", "").strip()[:LONGEST_MESSAGE]
+        name, colon, rest = text.partition(": ")
+        if one.role == "user":
+            yield Shown(asker, rest if colon and asker and name == asker else text, by_user=True)
+        elif colon and name in names:
+            yield Shown(name, rest, by_user=False)
+        else:
+            yield Shown(one.name or "", text, by_user=False)
 
 
 def is_quiet(

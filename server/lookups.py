@@ -13,11 +13,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.scenes import PREFIX
 from dramaturg.conversations.turns import Turn
 from dramaturg.conversations.why import SAYS as LANGUAGES
 from dramaturg.conversations.why import why
 from dramaturg.server.access import Access
-from dramaturg.server.rooms import Model, Rooms, thread_name, turn_at
+from dramaturg.server.rooms import SCENE, Model, Rooms, thread_name, turn_at
+from dramaturg.server.scenes import Scenes
 
 KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
 LONGEST_THREAD = 200
@@ -30,12 +32,16 @@ class Lookups:
 
     Args:
         rooms: the conversations.
+        scenes: those of several roles.
         access: what callers may change.
         under_way: turns that are being taken, by the names of their threads.
     """
 
-    def __init__(self, rooms: Rooms, access: Access, under_way: Mapping["asyncio.Task[Any]", str]) -> None:
+    def __init__(
+        self, rooms: Rooms, scenes: Scenes, access: Access, under_way: Mapping["asyncio.Task[Any]", str]
+    ) -> None:
         self.rooms = rooms
+        self.scenes = scenes
         self.access = access
         self.under_way = under_way
 
@@ -114,9 +120,13 @@ class Lookups:
         )
 
     async def talk(self, request: Request) -> tuple[Model, Conversation]:
-        """The conversation that a path names, with the role of `?role=`, or the only one that has it."""
+        """The conversation that a path names, with the role or the scene of `?role=`, or the only role that has it."""
         caller, thread = request.scope["caller"], self.thread_in(request)[:LONGEST_THREAD]
         role = request.query_params.get("role", "")
+        if role.startswith(PREFIX):
+            if (talk := await self.scenes.talk(role, caller, thread)) is None:
+                raise HTTPException(404, f"This scene has no such thread: /v1/threads?role={role} lists yours.")
+            return SCENE._replace(role=role), talk
         roles = await asyncio.to_thread(spoken_with, self.rooms.library)
         named = [(await asyncio.to_thread(self.rooms.model, role)).role] if role else roles
         found = [Model(one, self.rooms.method) for one in named if thread in await self.rooms.threads_with(one, caller)]

@@ -75,16 +75,20 @@ class Speech:
     async def _run(self) -> None:
         stands_in.set(self.line)
         try:
-            asked = HumanMessage(self.question, additional_kwargs={BEGUN: self.begun} if self.begun else {})
             if self.history is None:
-                output = await self.talk.take_turn(asked, self._show)
+                output = await self.talk.take_turn(self.asked, self._show)
             else:
-                output = await self.talk.take_turn_after(self.history, asked, self._show)
+                output = await self.talk.take_turn_after(self.history, self.asked, self._show)
             self.output = output
             self._end(replies_in(output["messages"]))
         finally:
             self._pieces.put_nowait(None)
             self._replied.set()
+
+    @property
+    def asked(self) -> HumanMessage:
+        """The message that the turn answers."""
+        return HumanMessage(self.question, additional_kwargs={BEGUN: self.begun} if self.begun else {})
 
     def _show(self, part: Part) -> None:
         if part["type"] == "messages":

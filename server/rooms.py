@@ -13,11 +13,14 @@ from pydantic import ValidationError
 from dramaturg.conversations.alignment import Exchange, as_heard
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.opening import Kept, kept_with, threads_in
+from dramaturg.conversations.scene_histories import SceneTalk
+from dramaturg.conversations.scenes import scenes_kept
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.conversations.turns import Turn
 from dramaturg.models.clients import chat_client, is_embedded
 from dramaturg.models.environment import check_environment
 from dramaturg.nodes.run import RoleContext, opening_once, run_of
+from dramaturg.nodes.scene.presence import members_of
 from dramaturg.stores.conversations.items import items_under
 from dramaturg.stores.errors import RoleError, did_you_mean
 from dramaturg.stores.files import sha256
@@ -36,10 +39,13 @@ from dramaturg.stores.library_folder import (
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
 from dramaturg.stores.shared_library import SharedLibrary
+from dramaturg.workflows import scene
 from dramaturg.workflows.methods import flow
 from dramaturg.workflows.names import METHODS
+from dramaturg.workflows.scene import SceneContext
 
 AUTO = "auto"
+SCENES = "scene:"  # among what is kept of roles, whose ids have no colon
 LISTED = ("amadeus", "role-rag", "emotional-rag", "drmr", "id-rag", "ensemble")
 """The methods that are listed for each role; the others can be asked for by name."""
 THREADS = "dramaturg_threads"
@@ -57,6 +63,10 @@ class Model(NamedTuple):
 
     role: str
     method: str
+
+
+SCENE = Model("", "scene")
+"""What plays a scene, whatever its cast."""
 
 
 class UnknownModel(RoleError):
@@ -243,8 +253,9 @@ class Rooms:
         kept = await self.kept(context)
         async with self._lock:
             if model not in self._talks:
-                graph = flow(self.methods[model.method]).builder
-                self._talks[model] = Conversation(
+                plays = isinstance(context, SceneContext)
+                graph = scene.build() if plays else flow(self.methods[model.method]).builder
+                self._talks[model] = (SceneTalk if plays else Conversation)(
                     graph, kept.saver, context, thread, store=kept.store, locks=kept.locks
                 )
         talk = self._talks[model].on(kept.prefix + thread, context)
@@ -252,13 +263,20 @@ class Rooms:
         return talk
 
     async def names_of(self, context: RoleContext) -> tuple[str, ...]:
-        """What a role is called."""
-        role = (await run_of(context)).role
-        return (role.card.name, *role.card.aliases, role.id)
+        """What a role is called, or those of a scene."""
+        if isinstance(context, SceneContext):
+            return tuple(name for one in await members_of(await run_of(context)) for name in one.names)
+        run = await run_of(context)
+        return (run.role.card.name, *run.role.card.aliases, run.role.id)
 
     async def kept(self, context: RoleContext) -> Kept:
-        """Where the conversations with a role are kept."""
-        return await self._kept_with((await run_of(context)).role)
+        """Where the conversations with a role are kept, or the scenes."""
+        if not isinstance(context, SceneContext):
+            return await self._kept_with((await run_of(context)).role)
+        async with self._lock:
+            if SCENES not in self._kept:
+                self._kept[SCENES] = await self._stack.enter_async_context(scenes_kept(self.library))
+        return self._kept[SCENES]
 
     async def _kept_with(self, role: Role) -> Kept:
         shared = isinstance(self.library, SharedLibrary)  # then one saver and one store serve all roles

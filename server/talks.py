@@ -14,11 +14,13 @@ from dramaturg.conversations.chats import written_out
 from dramaturg.conversations.conversation import PATIENCE
 from dramaturg.conversations.json_lines import exported
 from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.scenes import PREFIX
 from dramaturg.conversations.titles import ListedTalk, first
 from dramaturg.conversations.turn_lock import busy
 from dramaturg.server.characters import sent
 from dramaturg.server.lookups import Lookups
 from dramaturg.server.rooms import thread_name
+from dramaturg.server.scenes import of_caller
 from dramaturg.stores.formats.chats import written_chat
 
 A_LIST, MOST_LISTED = 200, 1_000  # threads
@@ -50,20 +52,24 @@ class Talks:
         self._deleting = asyncio.Lock()  # two that are deleted at once would wait for each other
 
     async def listed(self, request: Request) -> Response:
-        """The caller's threads, of a `role` or of all, the pinned ones first, then the one that was last spoken on.
+        """The caller's threads, of all roles, a role or a scene: the pinned ones first, then the last spoken on.
 
         All words of `search` are in the title of each, or in what was said on it. `skip` of them are left out, and
         `limit` are given; `more` says whether there are others.
         """
         asked, caller = request.query_params, request.scope["caller"]
-        if role := asked.get("role", ""):
+        role = asked.get("role", "")
+        if role.startswith(PREFIX):
+            roles = [role]
+        elif role:
             roles = [(await asyncio.to_thread(self.rooms.model, role)).role]
         else:
             roles = await asyncio.to_thread(spoken_with, self.rooms.library)
         skip, limit = number_in(asked, "skip", 0), min(max(number_in(asked, "limit", A_LIST), 1), MOST_LISTED)
         words, found = asked.get("search", "")[:LONGEST_SEARCH], list[tuple[str, ListedTalk]]()
         for one in roles:
-            of_role = self.rooms.talks_with(one, caller, words)
+            listed = self.lookups.scenes.talks if one.startswith(PREFIX) else self.rooms.talks_with
+            of_role = listed(one, caller, words)
             found += [(one, talk) for talk in await first(of_role, skip + limit + 1)]
         if len(roles) > 1:
             found.sort(key=lambda pair: (pair[1].pinned, pair[1].last or LONG_AGO), reverse=True)
@@ -102,10 +108,11 @@ class Talks:
             if not (await asyncio.wait(under_way, timeout=until - time.monotonic()))[0]:
                 raise busy(name)
         async with self._deleting:
-            thread = thread_name(caller, name)
-            await self.rooms.find_no_more(talk.context, caller, thread)  # it may be found as long as it is there
+            of = of_caller(model.role, caller) if model.role.startswith(PREFIX) else caller
+            thread = thread_name(of, name)
+            await self.rooms.find_no_more(talk.context, of, thread)  # it may be found as long as it is there
             await talk.erase()
-            await self.rooms.find_no_more(talk.context, caller, thread)  # a turn that has just ended may have kept it
+            await self.rooms.find_no_more(talk.context, of, thread)  # a turn that has just ended may have kept it
         return JSONResponse({"object": "thread.deleted", "id": name, "role": model.role, "deleted": True})
 
 

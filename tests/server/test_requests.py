@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from dramaturg.conversations.alignment import Exchange
-from dramaturg.server.chat_requests import ChatRequest, Heard, heard_in
+from dramaturg.server.chat_requests import ChatRequest, Heard, Shown, heard_in
 
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA", "")
 CAPTURED = Path(SHARED) / "cards" / "client_requests"
@@ -108,7 +108,9 @@ def test_tasks_of_open_webui_are_no_turns() -> None:
 
 
 def test_a_client_that_sends_one_message_hears_as_any() -> None:
-    assert read([("user", "hi")]) == Heard("turn", [], "hi", "", "", "", (), "", whole=False)
+    assert read([("user", "hi")]) == Heard(
+        "turn", [], "hi", "", "", "", (), "", whole=False, lines=(Shown("", "hi", by_user=True),), present=None
+    )
 
 
 def test_content_in_parts_is_read_and_pictures_are_not() -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from chat_clients import Stage, missing, page_at
 from langchain_core.messages import HumanMessage, convert_to_messages
-from sillytavern import BODY, HEADERS, Screen, Tavern, tavern
+from sillytavern import BODY, GROUP_HEADERS, HEADERS, Screen, Tavern, tavern
 
 from dramaturg.conversations.alignment import as_heard
 
@@ -33,8 +33,12 @@ def house(roles: Stage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ta
         made.put("worldinfo/edit", {"name": "Harbour", "data": {"entries": {"0": LORE}}})
         made.role("Ada", "ada", world="Harbour")
         made.role("Bert", "bert")
+        made.role("Cora", "cora")
         made.role("바다", "bada")
         made.put("groups/create", {"name": "Both", "members": ["ada.png", "bert.png"], "activation_strategy": 1})
+        made.put(
+            "groups/create", {"name": "Three", "members": ["ada.png", "bert.png", "cora.png"], "activation_strategy": 1}
+        )
         yield made
 
 
@@ -190,3 +194,32 @@ async def test_two_roles_of_a_group_each_remember_what_they_heard(roles: Stage, 
         assert as_heard(roles.turns("bert", thread)[-1][1]) == as_heard(swiped[-1][1])
         assert len(roles.turns("bert", thread)) == len(bert)
         assert await roles.remembered("ada", thread) == before
+
+
+async def test_who_was_muted_while_a_secret_was_told_does_not_know_it(roles: Stage, house: Tavern) -> None:
+    secret, began = "The chart of Zebulon lies under the third stair.", len(roles.player.shown)
+
+    def shown_to(name: str) -> list[str]:
+        return [one for one in roles.player.shown[began:] if re.match(rf"You are {name}\b", one)]
+
+    house.settings(custom_include_headers=GROUP_HEADERS, custom_model="scene:auto")
+    async with page_at(str(house.http.base_url)) as page:
+        screen = Screen(page)
+        await screen.open("Three")
+        await screen.say("Good evening to all of you.", replies=3)
+        await screen.command("/member-disable Cora")
+        await screen.say(secret, replies=2)
+        await screen.command("/member-enable Cora")
+        await screen.say("And what do you say?", replies=3)
+        await screen.swipe()
+        assert [name for name, _ in await screen.shown()][-1] == "Cora"
+        for name in ("Ada", "Bert"):
+            assert secret in shown_to(name)[-1]
+        house.settings(custom_include_headers=GROUP_HEADERS, custom_model="role:auto")
+        await page.reload()
+        await screen.open("Cora")
+        await screen.say("Who said good evening to all of you, and where is the chart under the stair?")
+        told = shown_to("Cora")
+        assert len(told) >= 4
+        assert "Good evening to all of you." in told[-1]
+        assert not any("Zebulon" in one for one in told)

@@ -126,9 +126,10 @@ class Stage:
 
 @contextmanager
 def stage(folder: Path) -> Iterator[Stage]:
-    """Serve Ada, Bert and Bada, who is Korean, in a process of its own."""
+    """Serve Ada, Bert, Cora, and Bada, who is Korean, in a process of its own."""
     small_role(folder / "library")
     write_role(folder / "library", "bert", name="Bert Hale")
+    write_role(folder / "library", "cora", name="Cora Lind")
     korean = write_role(folder / "library", "bada", name="바다") / "role.yaml"
     korean.write_text(korean.read_text().replace("language: en", "language: ko"))
     player, url = OnOneLine(), f"http://127.0.0.1:{free_port()}"

@@ -22,6 +22,8 @@ X-Role-User: "{{{{user}}}}"
 X-Role-Group: "{{{{group}}}}"
 X-Gen-Type: "{{{{lastGenerationType}}}}"
 """
+# The same, with who is not muted, as docs/how-to/serve.md recommends for groups.
+GROUP_HEADERS = f'{HEADERS}X-Role-Present: "{{{{groupNotMuted}}}}"\n'
 # The same where a name is not Latin: what Node sends as a header holds no other letters.
 BODY = f"""metadata:
   thread_id: "{NAMED}{{{{getvar::role_thread}}}}"
