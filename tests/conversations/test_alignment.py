@@ -8,15 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from dramaturg.conversations.alignment import Exchange, place_of
 from dramaturg.conversations.conversation import Conversation
-from dramaturg.conversations.turns import Turn
+from dramaturg.conversations.turns import Turn, in_turns
 from dramaturg.models.errors import ModelError
 from dramaturg.nodes.reply import BEGUN
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
+from dramaturg.stores.saver.steps import Step
 
 from talks import Player, conversation, memory
 
@@ -56,6 +57,19 @@ def heard(*words: str) -> list[Exchange]:
 def test_a_history_has_its_place(history: list[str], after: str | None, known: int) -> None:
     place = place_of(heard(*history), [branch("a1", "b1", "c1"), branch("a1", "b2", "c2")])
     assert (place.after and place.after.id, place.known) == (after, known)
+
+
+@pytest.mark.parametrize("shown", ["Yes.\n\nbert: No.", "ada: Yes.\n\nbert: No.", "**Ada:** Yes.\n\n**bert:** No."])
+def test_a_turn_in_which_two_speak_is_known_by_both_lines(shown: str) -> None:
+    said = (
+        HumanMessage("Is it?", id="q"),
+        AIMessage("Yes.", id="a", name="ada"),
+        AIMessage("No.", id="b", name="bert"),
+    )
+    turns = in_turns([Step("1", None, said)])
+    assert [one.reply for one in turns] == ["ada: Yes.\n\nbert: No."]
+    assert place_of([Exchange("Is it?", shown)], [turns], ("Ada", "ada")).known == 1
+    assert place_of([Exchange("Is it?", "No.")], [turns], ("Ada", "ada")).known == 0
 
 
 def test_what_was_said_before_a_deleted_turn_is_not_taken_over_again() -> None:
