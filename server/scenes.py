@@ -168,9 +168,12 @@ class Scenes:
         return SceneContext.model_validate({"cast": cast, "library": self.rooms.library, **self._own(given)})
 
     def _own(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of the server, and those that came with a request, as far as they are a scene's."""
+        """The settings of the server, and those that came with a request, as far as they are a scene's.
+
+        What somebody has said to a role alone does not come back before others.
+        """
         wanted = {**self.rooms.settings, **given}
-        fields = SceneContext.model_fields.keys() - {"cast", "role", "library"}
+        fields = SceneContext.model_fields.keys() - {"cast", "role", "library", "known_as"}
         return {name: value for name, value in wanted.items() if name in fields and value != AUTO}
 
     def _with(self, player: Player, given: Mapping[str, Any]) -> Player:

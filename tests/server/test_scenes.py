@@ -179,6 +179,16 @@ async def test_a_message_that_is_asked_again_is_heard_by_those_who_have_heard_it
         assert players.knew("ben")
 
 
+async def test_what_is_said_to_a_role_alone_does_not_come_back_before_others(tmp_path: Path) -> None:
+    players = Players()
+    async with tavern(tmp_path, players, Access(KEYS)) as http:
+        group = Group(http, "Mira", KEYS["alice"])
+        await group.alone("ada", SECRET)
+        assert players.knew("ada")
+        await group.say("Where is the chart of the third stair?", "Ada")
+        assert not players.knew("ada")
+
+
 class Random:
     """What one does with a group by chance, and who may know of each line: each has a word that no other has."""
 
