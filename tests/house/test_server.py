@@ -54,12 +54,12 @@ async def test_every_graph_has_an_assistant_and_a_form(client: Any) -> None:
     for assistant in assistants.values():
         schemas = await client.assistants.get_schemas(assistant)
         form = schemas["input_schema"].get("properties", {})
-        assert form.keys() <= {"messages", "rebuild", "retry", "plan", "apply", "scores"}
+        assert form.keys() <= {"messages", "rebuild", "retry", "plan", "apply", "scores", "again"}
         assert all(field["description"] for field in (form | schemas["output_schema"]["properties"]).values())
         settings = schemas["context_schema"]["properties"]
         assert len(settings) >= 10
         assert all(field["description"] and bounded(field) for field in settings.values())
-        assert set(schemas["output_schema"]["properties"]) & {"messages", "index", "log"}
+        assert set(schemas["output_schema"]["properties"]) & {"messages", "index", "log", "cast"}
 
 
 async def test_the_graph_is_drawn_with_the_graph_inside_it(client: Any) -> None:
