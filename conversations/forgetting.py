@@ -5,8 +5,9 @@ states that followed: by the ids of its messages, by what that turn has added, a
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AnyMessage, BaseMessage
@@ -228,16 +229,32 @@ class Forgetting:
         for before, after in reversed(plan.undone):
             for name in [one for one in new if one != "messages" and not is_of_run(one)]:
                 self._undo(new, name, before, after)
-        window = {message.id for message in old.get("messages", [])}
-        told = [self._old[before].get("summary") for before, ids in plan.unsaid if not ids & window]
-        if told and new.get("summary") and new["summary"] not in told:
+        window = {str(message.id) for message in old.get("messages", [])}
+        if self._may_tell(new, window, plan, lambda state: state):
             new["summary"] = ""
             self.summaries += 1
             if isinstance(evidence := new.get("evidence"), dict) and "summary" in evidence:
                 new["evidence"] = {**evidence, "summary": ""}
+        for name, memory in parts_in(new).items():  # a part has a window and a summary of its own
+            window = {str(message["data"].get("id")) for message in memory.get("messages") or []}
+            if self._may_tell(memory, window, plan, partial(part_in, name)):
+                new["parts"] = {**new["parts"], name: {**memory, "summary": ""}}
+                self.summaries += 1
         if self._is_last(old.get("messages", [])):
             new |= {name: {} for name in ("evidence", "usage") if name in new}
         return {name: self.without(value) for name, value in new.items()}
+
+    def _may_tell(self, new: Values, window: set[str], plan: _Plan, of: Callable[[Values], Values]) -> bool:
+        """Whether a summary may tell of what is forgotten: that has left the window, and it was another one before.
+
+        Args:
+            new: what has the summary.
+            window: the ids of the messages that it stands before.
+            plan: of the checkpoint.
+            of: gives what has it, of the values of a state.
+        """
+        told = [of(self._old[before]).get("summary") for before, ids in plan.unsaid if not ids & window]
+        return bool(told and new.get("summary") and new["summary"] not in told)
 
     def _is_last(self, window: Sequence[AnyMessage]) -> bool:
         """Whether the last question is one that is forgotten."""
@@ -256,13 +273,14 @@ class Forgetting:
             known = then if isinstance(then, list) else []
             if (place := (before, after, name)) not in self._added:
                 self._added[place] = [one for one in later if isinstance(one, dict) and one not in known]
-            added, ids = self._added[place], {one["id"]: one for one in known if isinstance(one, dict) and "id" in one}
+            added = self._added[place]
+            ids = {one["id"]: one for one in known if isinstance(one, dict) and isinstance(one.get("id"), str)}
             living = [one for one in added if one in now]
             for text in set(texts_in(living)) - set(texts_in(known)):  # what lives on is quoted where it is used
                 if is_wordy(text):
                     self.words.add(text)
             if added:
-                kept = (ids.get(one.get("id")) if one in added else one for one in now)
+                kept = (ids.get(str(one.get("id"))) if one in added else one for one in now)
                 values[name] = [one for one in kept if one is not None]
 
     def without(self, value: Any) -> Any:
@@ -297,6 +315,18 @@ class Forgetting:
 
 
 MISSING = object()
+
+
+def parts_in(values: Values) -> Values:
+    """What the parts of a state remember, by their names; nothing where it has none."""
+    parts = values.get("parts")
+    return {name: one for name, one in parts.items() if isinstance(one, dict)} if isinstance(parts, dict) else {}
+
+
+def part_in(name: str, values: Values) -> Values:
+    """What one part remembers."""
+    found: Values = parts_in(values).get(name, {})
+    return found
 
 
 def is_of_run(channel: str) -> bool:

@@ -10,7 +10,7 @@ from dramaturg.conversations.opening import open_conversation
 from dramaturg.conversations.scenes import open_scene, read_scene, scenes_of, script_of, thread_of
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import library_at
-from dramaturg.testing import ScriptedChatModel, WordEmbeddings, in_turn, write_role
+from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, in_turn, write_role
 from dramaturg.workflows.methods import context_type
 
 CROWN = """place: An inn by night.
@@ -105,6 +105,18 @@ async def test_what_is_forgotten_is_forgotten_by_everybody_who_has_heard_it(libr
         assert "hearth" not in await asked(library, role, "Where is the brass key?")
     kept = b"".join(one.read_bytes() for one in (library / ".conversations").iterdir() if one.is_file())
     assert b"hearth" not in kept
+
+
+async def test_a_summary_of_what_is_forgotten_is_emptied_with_it(library: Path) -> None:
+    model = ScriptedChatModel(rules=[Rule("<conversation>", "Somebody has hidden something.")], write="Aye.")
+    async with open_scene(scene_of(library, model, window=2), thread_of("inn")) as talk:
+        for line in ("Ada, the brass key is under the hearth.", *["Ada, a fine night."] * 4):
+            await talk.take_turn(line)
+        assert "has hidden something" in model.calls[-2].text + model.calls[-1].text
+        await talk.forget(phrase="brass key")
+        model.calls.clear()
+        await talk.take_turn("/next ada")
+    assert "has hidden something" not in model.calls[0].text
 
 
 async def test_a_scene_that_is_erased_is_gone_from_every_role(library: Path) -> None:
