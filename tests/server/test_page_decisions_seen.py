@@ -210,7 +210,7 @@ async def test_role_rag_counts_its_questions_and_a_method_that_reads_none_says_s
         await knowledge(house, "role-rag")
         await house.page.set_input_files("#files", file("harbour.md", HARBOUR))
         await house.page.wait_for_selector(".card")
-        assert "questions to the model" in await house.page.inner_text(".card")
+        assert "model calls" in await house.page.inner_text(".card")
         await house.choose("drmr")
         await house.until("document.querySelector('.knowledge').textContent.includes('DRMR reads no documents')")
         assert await house.page.locator("#files").count() == 0
@@ -297,7 +297,7 @@ async def test_a_merge_plan_is_read_and_decided(tmp_path: Path) -> None:
         assert "One is her brother." in await page.inner_text(".merges")
         await page.locator(".merges input").first.check()
         await page.click(".merges button.main")
-        await fine(house, "Merges that hold: 1.")
+        await fine(house, "Merges: 1.")
         decided = read_plan(role, DECISIONS)
         assert decided is not None
         assert [one.name for one in decided.merges] == ["the lamp"]

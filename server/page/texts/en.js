@@ -204,7 +204,7 @@ export default {
   drafts_wait: "Drafts of {name} to review",
   drafts_mean: "What you accept is saved in {name}'s files, for everyone who chats with the character. What you refuse does not come back.",
   no_drafts: "No drafts to review.",
-  drafts_changed: "The drafts have changed; this is the current list.",
+  drafts_changed: "The drafts have changed meanwhile; this is the current list.",
   kind_card: "Profile",
   kind_persona: "Persona",
   kind_dialogues: "Dialogues",
