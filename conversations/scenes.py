@@ -1,17 +1,17 @@
 """Scenes of a library: their files, where they are kept, and their scripts."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
 from dramaturg.conversations.opening import elsewhere, scenes_kept
-from dramaturg.conversations.turns import turns_until
+from dramaturg.conversations.turns import said_until
 from dramaturg.nodes.run import library_of, run_of
-from dramaturg.nodes.scene.presence import members_of, told_of, user_name
+from dramaturg.nodes.scene.presence import USER, members_of, told_of, user_name
 from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.errors import RoleError, near_or_all
 from dramaturg.stores.files import read_bytes
@@ -20,7 +20,7 @@ from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows import scene
 from dramaturg.workflows.scene import SceneContext
 
-__all__ = ["open_scene", "read_scene", "scenes_of", "script_of", "thread_of"]
+__all__ = ["lines_of", "open_scene", "read_scene", "scenes_of", "script_of", "thread_of"]
 
 FOLDER = "scenes"
 EVERYBODY = "everybody"
@@ -100,29 +100,42 @@ async def open_scene(context: SceneContext, thread: str, *, patience: float = PA
         )
 
 
-async def script_of(talk: Conversation) -> list[str]:
-    """The lines of a scene on its branch, as Fountain writes a play, with who heard what was not for all.
+class Spoken(NamedTuple):
+    """A line of a scene."""
 
-    Of what the window has left, the turns are told as they were read.
-    """
+    role: str
+    """The id of the role that says it; `USER`; empty: it is narrated."""
+    name: str
+    """Who says it; empty: it is narrated."""
+    text: str
+    heard: Sequence[str]
+    """The ids of the roles that have heard it."""
+
+
+async def lines_of(talk: Conversation) -> list[Spoken]:
+    """What was said in a scene on its branch, and who has heard it."""
     run: Any = await run_of(talk.context)
-    members = await members_of(run)
-    names, everyone = {one.role: one.name for one in members}, {one.role for one in members}
-    turns = await turns_until(talk.saver, talk.thread.name)
-    said: dict[str, Any] = {}
-    for turn in turns:
-        for message in (await talk.values(turn)).get("messages", []):
-            said.setdefault(str(message.id), message)
+    names = {one.role: one.name for one in await members_of(run)}
+    turns = await talk.history()
+    said, _ = await said_until(talk.saver, talk.thread.name, turns[-1].checkpoint) if turns else ([], {})
+    known = [(one, told) for one in said if (told := told_of(one)) and told["kind"] not in ("cue", "silence")]
+    found = list[Spoken]()
+    for one, told in known:
+        by = told["by"]
+        name = one.name or user_name(run) if by == USER else names.get(by, "")
+        found.append(Spoken(by, name, told["text"] if by in ("", USER) else one.text, told["witnesses"]))
+    return found
+
+
+async def script_of(talk: Conversation) -> list[str]:
+    """The lines of a scene on its branch, as Fountain writes a play, with who heard what was not for all."""
+    run: Any = await run_of(talk.context)
+    names = {one.role: one.name for one in await members_of(run)}
     lines = [f"Title: {talk.thread.name.removeprefix(SCENES)}", ""]
     if run.settings.place:
         lines += [f".{' '.join(run.settings.place.split())}", ""]
-    for message in said.values():
-        told = told_of(message)
-        if told is None or told["kind"] in ("cue", "silence"):
-            continue
-        who = user_name(run) if told["by"] == "user" else names.get(told["by"], "")
-        text = message.text if told["by"] in names else told["text"]
-        heard = {*told["witnesses"]}
-        noted = "" if heard >= everyone else f" [[heard by {', '.join(names[one] for one in names if one in heard)}]]"
-        lines += [f"@{who}", f"{text}{noted}", ""] if who else [f"!{text}{noted}", ""]
+    for one in await lines_of(talk):
+        heard = [names[role] for role in names if role in one.heard]
+        noted = "" if len(heard) == len(names) else f" [[heard by {', '.join(heard) or 'nobody'}]]"
+        lines += [f"@{one.name}", f"{one.text}{noted}", ""] if one.name else [f"!{one.text}{noted}", ""]
     return lines

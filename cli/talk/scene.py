@@ -19,7 +19,7 @@ from dramaturg.cli.options import (
     command_line,
     shelf_of,
 )
-from dramaturg.cli.output import one_line, print_json, screen
+from dramaturg.cli.output import excerpt, one_line, print_json, screen
 from dramaturg.cli.talk.chat import EvidenceOption, asked, converse
 from dramaturg.workflows.settings import require_known, settings_of
 
@@ -40,6 +40,9 @@ def scene(
     script: Annotated[
         Path | None, typer.Option("--script", help="Write the scene so far as a script (Fountain) into this file.")
     ] = None,
+    heard: Annotated[
+        bool, typer.Option("--heard", help="Show the scene so far, and which role heard which line.")
+    ] = False,
     library: LibraryOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -69,6 +72,9 @@ def scene(
     options = {key: value for key, value in (("chat_model", model), ("user_role", user)) if value not in ("", "auto")}
     context = read_scene(shelf, name, **options, **given)
     where = thread_of(name, thread)
+    if heard:
+        asyncio.run(show_heard(context, where, as_json=as_json))
+        return
     if script is not None:
 
         async def written() -> str:
@@ -84,6 +90,24 @@ def scene(
         return
     among = [*(["--thread", thread] if thread else []), *(["--as", user] if user else [])]
     converse(open_scene(context, where), nothing, command_line("scene", name, *among, library=library))
+
+
+async def show_heard(context: Any, thread: str, *, as_json: bool) -> None:
+    """Show what was said, and which role has heard it."""
+    from dramaturg.conversations.scenes import lines_of, open_scene
+    from dramaturg.nodes.run import run_of
+    from dramaturg.nodes.scene.presence import members_of
+
+    async with open_scene(context, thread) as talk:
+        spoken, members = await lines_of(talk), await members_of(await run_of(talk.context))
+    if as_json:
+        print_json([one._asdict() for one in spoken])
+        return
+    table = Table("", "line", *(one.name for one in members), title=f"Who heard what in {thread.partition(':')[2]}")
+    for number, one in enumerate(spoken, start=1):
+        line = excerpt(f"{one.name}: {one.text}" if one.name else one.text)
+        table.add_row(str(number), line, *("●" if member.role in one.heard else "" for member in members))
+    screen.print(table)
 
 
 async def nothing(_: Any) -> None:

@@ -74,6 +74,19 @@ def test_a_script_is_written(run: Command, inn: str, tmp_path: Path) -> None:
     assert "[[heard by Ada Quill, Ben Gunn]]" in script
 
 
+def test_who_heard_what_is_shown(run: Command, inn: str) -> None:
+    assert run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--as", "Squire")[0] == 0
+    code, out, _ = run("scene", inn, "--heard", "--json")
+    assert code == 0
+    assert [(one["name"], one["heard"]) for one in json.loads(out)] == [
+        ("Squire", ["ben"]),
+        ("Ben Gunn", ["ben"]),
+        ("Squire", ["ada", "ben"]),
+        ("Ada Quill", ["ada", "ben"]),
+    ]
+    assert "Who heard what in inn" in run("scene", inn, "--heard")[1]
+
+
 def test_scenes_are_listed_and_what_cannot_be_played_is_said(run: Command, inn: str, tmp_path: Path) -> None:
     code, out, _ = run("scene")
     assert code == 0
