@@ -99,7 +99,8 @@ async def show_heard(context: Any, thread: str, *, as_json: bool) -> None:
     from dramaturg.nodes.scene.presence import members_of
 
     async with open_scene(context, thread) as talk:
-        spoken, members = await lines_of(talk), await members_of(await run_of(talk.context))
+        run: Any = await run_of(talk.context)
+        spoken, members = await lines_of(talk), await members_of(run)
     if as_json:
         print_json([one._asdict() for one in spoken])
         return
