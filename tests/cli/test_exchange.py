@@ -242,7 +242,7 @@ def test_other_greetings_begin_other_branches(
     assert "Old Tom: Back again?" in out
     assert "N is a number from 1 to 2" in out
     say(monkeypatch, "/greeting")
-    assert "waits until it is spoken to" in run("chat", "ada")[1]
+    assert "This role has no greeting" in run("chat", "ada")[1]
 
 
 def test_help_lists_what_can_be_written(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
