@@ -34,7 +34,6 @@ from dramaturg.nodes.scene.presence import (
     names_at,
     stage_in,
     staged,
-    time_of,
     told_by_user,
     told_of,
     user_name,
@@ -205,7 +204,7 @@ def of_user(run: Run[SceneSettings], text: str, before: Stage, members: Sequence
 
 def of_role(run: Run[SceneSettings], by: str, text: str, stage: Stage, members: Sequence[Member]) -> Told:
     """What is known of a line that a role says, or that is narrated."""
-    when = time_of(run.settings)
+    when = run.settings.as_of
     (silence,) = run.prompt("silence").messages()
     if not by and as_heard(text) == as_heard(silence.text):
         return Told(kind="silence", by="", to=[], witnesses=[], text="", when="")

@@ -28,7 +28,6 @@ from dramaturg.nodes.scene.presence import (
     read_cue,
     said_by,
     said_to,
-    time_of,
     told_of,
     undelivered,
     user_name,
@@ -88,9 +87,7 @@ def beginning(own: SceneContext, stage: Stage, first: str) -> list[HumanMessage]
         HumanMessage(
             text,
             id=str(uuid5(NAMESPACE_OID, f"{first} {number}")),  # the same where the node runs again
-            additional_kwargs={
-                SCENE: Told(kind="narration", by="", to=[], witnesses=heard, text=text, when=time_of(own))
-            },
+            additional_kwargs={SCENE: Told(kind="narration", by="", to=[], witnesses=heard, text=text, when=own.as_of)},
         )
         for number, (text, heard) in enumerate(told)
         if text

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.part import PartState
-from dramaturg.nodes.run import RoleContext, Run, library_of, needs, open_run
+from dramaturg.nodes.run import Run, library_of, needs, open_run
 from dramaturg.nodes.turn import SummarySettings, TurnState, question_in, shown_name, stranger_name
 from dramaturg.stores.conversations.talk import SCENE, told_in
 from dramaturg.stores.errors import near_or_all
@@ -409,7 +409,7 @@ def told_by_user(run: Run[Any], cue: Cue, before: Stage, names: Mapping[str, str
         "to": list(cue.to) if kind == "whisper" else [],
         "witnesses": heard,
         "text": text,
-        "when": time_of(own),
+        "when": own.as_of,
     }
 
 
@@ -438,7 +438,7 @@ def as_said(message: AnyMessage, stage: Stage, own: SceneSettings) -> AnyMessage
         "to": [],
         "witnesses": witnesses(stage, by, ()),
         "text": audible(message.text) if message.type == "ai" else message.text.strip(),
-        "when": time_of(own),
+        "when": own.as_of,
     }
     return marked(message, told)
 
@@ -449,11 +449,6 @@ def marked(message: AnyMessage, told: Told, name: str | None = None) -> AnyMessa
     if name is not None and told["by"] == USER:
         new["name"] = name
     return message.model_copy(update=new)
-
-
-def time_of(own: RoleContext) -> str:
-    """The time of the scene, in words; empty: nobody has said."""
-    return str(getattr(own, "as_of", "") or "")
 
 
 def user_name(run: Run[Any]) -> str:
