@@ -138,8 +138,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
         "when": asked["when"] if asked else "",
     }
     text = said.text
-    if to:
-        whom = ", ".join(names.get(one) or user_name(run) for one in to)
+    if whom := ", ".join(filter(None, (names.get(one, run.settings.user_role) for one in to))):  # else it is an aside
         (only,) = run.prompt("whispers_to").messages(others=whom)
         text = f"{only.text} {text}"
     await keep_said(runtime, own, turn.memory.get("talk_head", ""), line["witnesses"], line["when"])
