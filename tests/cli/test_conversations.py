@@ -84,8 +84,8 @@ def test_a_chat_answers_again_edits_and_deletes(run: Command, monkeypatch: pytes
         ("/branches 9", "N is a number"),
         ("/model", "Something is missing: /model NAME"),
         ("/retry", "No turn has failed: /again"),
-        ("/nonsense", "go on after turn N"),
-        ("/help", "go on after turn N"),
+        ("/nonsense", "continue after turn N"),
+        ("/help", "continue after turn N"),
     ],
 )
 def test_a_command_that_cannot_be_obeyed_says_why(
@@ -270,7 +270,7 @@ def test_words_are_forgotten_in_a_chat_when_they_were_shown_and_agreed_to(
     assert code == 0
     assert f"1. {SISTER}" in out
     assert out.count("Wilhelmina") == 2
-    assert "Nothing that was said here holds these words" in out
+    assert "Nothing in this conversation contains these words" in out
     assert "Something is missing: /forget WORDS" in out
     say(monkeypatch, "/forget zebulon", "perhaps", "y", "/history")
     code, out, _ = run("chat", "ada")

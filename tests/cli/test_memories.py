@@ -250,8 +250,8 @@ def test_what_is_changed_is_said_though_it_cannot_be_indexed(run: Command, monke
         (("--pin", "3", "--unpin", "3"), "One change at a time: --pin or --unpin."),
         (("--edit", "3"), "--edit needs the new words: add --text."),
         (("--edit", "3", "--text", " "), "--edit needs the new words: add --text."),
-        (("--text", "New."), "name it with --edit ID"),
-        (("--question", "New?"), "name it with --edit ID"),
+        (("--text", "New."), "--text and --question are for --edit ID"),
+        (("--question", "New?"), "--text and --question are for --edit ID"),
     ],
 )
 def test_a_wish_that_cannot_be_met_changes_nothing(

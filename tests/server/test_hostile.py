@@ -190,13 +190,14 @@ async def test_files_may_be_larger_than_a_turn_where_callers_may_change_roles(tm
 
     for changes in (True, False):
         access = keyed(most_bytes=2_000, most_upload_bytes=5_000, changes_roles=changes)
+        refused = {413} if changes else {403, 413}  # who may not do it is told so before a length is known
         async with served(tmp_path, access=access, method="vanilla") as http:
             assert (await http.get("/v1/roles", headers=as_caller(ALICE))).json()["most_bytes"] < 5_000
             for where in ("roles/import", "casting", "casting/people", "casting/preview", "roles/ada/knowledge"):
-                assert await answers(f"/v1/{where}", 3_000) == ({400} if changes else {413})
-                assert await answers(f"/v1/{where}", 6_000) == {413}
+                assert await answers(f"/v1/{where}", 3_000) <= ({400} if changes else refused)
+                assert await answers(f"/v1/{where}", 6_000) <= refused
             for where in ("chat/completions", "roles", "roles/ada/knowledge/undo", "roles/ada/drafts"):
-                assert await answers(f"/v1/{where}", 3_000) == {413}
+                assert await answers(f"/v1/{where}", 3_000) <= refused
 
 
 async def test_who_has_waited_may_ask_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

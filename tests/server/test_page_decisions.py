@@ -286,7 +286,7 @@ async def test_a_hostile_name_or_kind_is_refused_in_one_sentence_and_nothing_cha
             assert (await http.post("/v1/roles/ada/knowledge", json=body)).status_code == 400
         two = await http.post("/v1/roles/ada/knowledge", json=sent(("a.md", NEW), ("A.md", NEW)))
         assert (two.status_code, "Two of the files" in two.text) == (400, True)
-        large = await http.post("/v1/roles/ada/knowledge", json=sent(("a.md", "x" * 4 * 2**20)))
+        large = await http.post("/v1/roles/ada/knowledge", json=sent(("a.md", "x" * 32 * 2**20)))
         assert large.status_code == 413
         assert sorted(path for path in (tmp_path / "library").rglob("*") if "persona" in path.parts) == before
 
