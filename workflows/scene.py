@@ -38,6 +38,7 @@ from dramaturg.nodes.turn import TurnInput, TurnOutput, leaving, removals
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.conversations.talk import SCENE
 from dramaturg.workflows.methods import Flow, flow
+from dramaturg.workflows.names import METHODS
 
 SHARED = ("window", "summary_tokens", "talk_tokens", "known_as", "scenes")
 """Settings of the scene that each role has, unless it has its own."""
@@ -152,6 +153,9 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
         "evidence": {name: {**turn.evidence, **unheard(state["messages"], role, names)}},
         "usage": {f"{name}.{node}": used for node, used in turn.usage.items()},
     }
+
+
+speak.runs = frozenset(METHODS.values())  # type: ignore[attr-defined]  # for the page of nodes
 
 
 @needs(spoken="read_cue")

@@ -116,6 +116,7 @@ def entry(function: Any) -> Entry:
     facts, returned = found_in(function, bindings(function, given[: len(inspect.signature(function).parameters)]))
     all_facts = Facts(writes=set(names_in(returned, Keys)))
     all_facts.add(facts)
+    all_facts.runs |= {*getattr(function, "runs", ())}  # which a node has looked up by their names
     return Entry(function, all_facts, tuple(sorted(wired().get(function, ()))))
 
 

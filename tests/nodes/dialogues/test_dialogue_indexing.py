@@ -459,10 +459,10 @@ async def test_embeddings_that_fail_keep_the_scores(role: Role) -> None:
     model = scoring()
     with pytest.raises(RuntimeError, match="out of memory"):
         await index(role, model, SCORES, embedding_model=Broken())
-    had = len(known(role))
+    had = len(known(role))  # an answer that is under way may still be kept
     before = len(model.calls)
     assert (await index(role, model, SCORES))["scored"] == EDGES
-    assert len(model.calls) - before == EDGES - had
+    assert len(model.calls) - before <= EDGES - had
 
 
 # Scores that conversations have asked for
