@@ -129,8 +129,7 @@ def wait_for(process: subprocess.Popen[str], seen: Callable[[], bool]) -> None:
             r"goes on .* ada-profile-four-letters\.json",
         ),
         (("simulate", "riverbend"), CHAT, r"the same command goes on .* riverbend-id-rag-0\.jsonl"),
-        (("studies", "scope-detection", "--role", "silver", "--model", "auto"), CHAT, "the same command goes on"),
-        (("ask", "ada", "Who?", "--method", "profile"), CHAT, "nothing is kept"),
+        (("ask", "ada", "Who?", "--method", "profile"), CHAT, "without --thread is not saved"),
         (
             ("ask", "ada", "Who?", "--method", "profile", "--thread", "a b"),
             CHAT,

@@ -86,7 +86,8 @@ async def test_a_run_streams_events_and_the_reply(client: Any) -> None:
     assert seen["retrieved"] == seen["extracted"] == 1
     assert seen["judged"] == 4
     assert words == last["messages"][-1]["content"] == "I keep the light."
-    assert set(last["evidence"]) == {"knowledge", "selection", "attributes", "role_memory"}
+    # What the same user has said on other threads comes back, if a test before this one has said anything.
+    assert set(last["evidence"]) - {"talk"} == {"knowledge", "selection", "attributes", "role_memory"}
     assert last["usage"]["judge"]["calls"] >= 4  # the first ask too for log-probabilities, which the stub lacks
 
 
