@@ -75,7 +75,7 @@ async def hear(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
             continue
         window, own = [*window, *told], context_of(player, run.settings)
         head = await keep_heard(runtime, own, memory.get("talk_head", ""), window)
-        window = window[len(leaving(window, run.settings.window)) :]
+        window = window[len(leaving(window, getattr(own, "window", run.settings.window))) :]
         parts[player.role] = {**memory, **head, "messages": messages_to_dict(window)}
     last = {"delivered": str(new[-1].id)} if new else {}
     return {"parts": parts, **last}

@@ -204,3 +204,44 @@ async def test_what_was_heard_at_a_later_time_of_the_story_does_not_come_back(li
     for as_of, known in (("chapter 5", {"brass"}), ("chapter 9", {"brass", "silver"}), ("", {"brass", "silver"})):
         shown = await asked(library, "ada", "Which key is under the hearth?", f"private {as_of}", as_of=as_of)
         assert {one for one in ("brass", "silver") if f"the {one} key" in shown} == known
+
+
+async def test_who_is_willing_is_judged_by_what_all_have_heard_and_a_director_sees_all(library: Path) -> None:
+    for policy, shown in (("willing", False), ("director", True)):
+        model = ScriptedChatModel(choose="2", write="Aye.")
+        async with open_scene(scene_of(library, model, next=policy), thread_of("inn", policy)) as talk:
+            await talk.take_turn("/whisper Ada: The brass key is under the hearth.")
+            model.calls.clear()
+            await talk.take_turn("/narrate The door opens.")
+        (judged,) = [call.text for call in model.calls if "<conversation>" in call.text]
+        assert ("hearth" in judged) == shown
+        assert "The door opens." in judged
+
+
+async def test_what_was_said_before_a_turn_that_is_deleted_stays_with_who_heard_it(library: Path) -> None:
+    model = ScriptedChatModel(write=in_turn("The brass key is under the hearth.", "I know nothing of it."))
+    async with open_scene(scene_of(library, model), thread_of("inn")) as talk:
+        for line in ("Ada, where is the key?", "Ben, where is it?"):
+            await talk.take_turn(line)
+        await talk.delete((await talk.history())[-1].id)
+        said = [line.text for one in await talk.remembered() for line in one.said]
+    assert said.count("The brass key is under the hearth.") == 3
+    assert "I know nothing of it." not in said
+
+
+async def test_a_role_may_have_a_longer_window_than_the_scene(library: Path) -> None:
+    long = {"role": "ada", "method": "vanilla", "settings": {"window": 40, "talk_tokens": 0}}
+    short = {"role": "ben", "method": "vanilla", "settings": {"talk_tokens": 0}}
+    model = await played(
+        library,
+        *[f"/narrate Hour {hour} strikes." for hour in range(9)],
+        "/next ada",
+        "/next ben",
+        cast=[long, short],
+        window=4,
+        next="user",
+        summary_tokens=0,
+    )
+    ada, ben = (call.text for call in model.calls)
+    assert "Hour 0 strikes." in ada
+    assert "Hour 0 strikes." not in ben
