@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.types import Overwrite
 
 from dramaturg.conversations.alignment import Exchange, as_heard, named_lines
-from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.thread import Show, last_node
 from dramaturg.conversations.turns import all_steps, id_of
 from dramaturg.nodes.run import Run, run_of
@@ -42,10 +42,8 @@ from dramaturg.nodes.scene.presence import (
 from dramaturg.nodes.turn import leaving, removals
 from dramaturg.stores.conversations.labels import Labels
 
-__all__ = ["LABELLED", "LATER_COMMAND", "SceneTalk"]
+__all__ = ["LATER_COMMAND", "SceneTalk"]
 
-LABELLED = "scene:"
-"""Under what the titles of scenes are kept, in the place of a role's id."""
 MOST = 400  # messages that stay in the script until they are given to those who heard them
 UNHEARD = ("cue", "silence")  # kinds of lines that nobody hears
 LATER_COMMAND = re.compile(rf"\n{COMMAND.pattern}", re.IGNORECASE)
@@ -110,7 +108,7 @@ class SceneTalk(Conversation):
 
     @property
     def _labels(self) -> Labels | None:
-        return None if self.store is None else Labels(self.store, LABELLED)  # a cast changes
+        return None if self.store is None else Labels(self.store, SCENES)  # of all roles: a cast changes
 
     async def take_turn_after(
         self, history: Sequence[Exchange], message: str | HumanMessage, show: Show = lambda _: None

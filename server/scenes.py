@@ -11,7 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import SCENES, Conversation
-from dramaturg.conversations.scene_histories import LABELLED, LATER_COMMAND, SceneTalk
+from dramaturg.conversations.scene_histories import LATER_COMMAND, SceneTalk
 from dramaturg.conversations.scenes import read_scene, scenes_of
 from dramaturg.conversations.thread import Part
 from dramaturg.conversations.titles import ListedTalk, talks_in
@@ -150,7 +150,7 @@ class Scenes:
         """A caller's threads of a scene, as they are listed, by the names that they have for the caller."""
         await asyncio.to_thread(self.require, model)
         kept, of = await self.rooms.kept(SceneContext(library=self.rooms.library)), f"{of_caller(model, caller)}/"
-        async for one in talks_in(kept, LABELLED, of, search):
+        async for one in talks_in(kept, SCENES, of, search):
             yield one._replace(thread=one.thread.removeprefix(of))
 
     def _group_of(self, roles: Sequence[str], given: Mapping[str, Any]) -> SceneContext:

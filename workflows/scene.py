@@ -1,6 +1,6 @@
 """A scene of several roles, each by a method of its own, with a memory of what it has heard and of nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 from uuid import NAMESPACE_OID, uuid4, uuid5
@@ -15,6 +15,8 @@ from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.scene.next_speaker import TurnTakingSettings, choose_speaker, speaker_outcome
 from dramaturg.nodes.scene.presence import (
     USER,
+    Cue,
+    Member,
     Player,
     SceneState,
     Stage,
@@ -126,7 +128,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     whispers = bool(answered(asked, role, stage["present"]))
     runtime.stream_writer({"event": "speaks", "role": role, "name": names[role], "whispers": whispers})
     own = context_of(player, run.settings, asked, played(run, state, role, names, asked))
-    turn = await graph_of(player)(memory, told, own)
+    turn = await turns_by(player.flow or player.method)(memory, told, own)
     said = cue_in_line(turn.reply.text, members, [one for one in stage["present"] if one != role])
     to = said.to if said.kind == "whisper" else answered(asked, role, stage["present"])
     kind: Literal["whisper", "line"] = "whisper" if to else "line"
@@ -194,13 +196,9 @@ def flow_of(player: Player) -> Flow:
     return flow(player.flow or player.method)
 
 
-def graph_of(player: Player) -> Any:
-    """What has a role take its turn."""
-    return _turns(player.flow or player.method)
-
-
 @cache
-def _turns(name: str) -> Any:
+def turns_by(name: str) -> Any:
+    """What has a role take its turn by a method, or a flow of one's own."""
     return turn_of(flow(name).builder.compile(name=name.rpartition(":")[2]))
 
 
@@ -221,7 +219,7 @@ def played(run: Run[SceneContext], state: SceneState, role: str, names: Mapping[
     return "\n".join(filter(None, [own.place.strip(), asked["when"] if asked else "", *told]))
 
 
-def cue_in_line(text: str, members: Any, there: list[str]) -> Any:
+def cue_in_line(text: str, members: Sequence[Member], there: Sequence[str]) -> Cue:
     """What a role's line does: it may whisper to who is there; all else that it writes is said."""
     try:
         found = cue_in(text, members)
