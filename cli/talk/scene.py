@@ -80,7 +80,7 @@ def scene(
         async def written() -> str:
             async with open_scene(context, where) as talk:
                 if not await talk.history():
-                    raise ValueError(f"Nothing was said in {where.removeprefix('scene:')!r} yet.")
+                    raise ValueError(nothing_said(where))
                 return "\n".join(await script_of(talk))
 
         script.write_text(asyncio.run(written()) + "\n", encoding="utf-8")
@@ -101,6 +101,8 @@ async def show_heard(context: Any, thread: str, *, as_json: bool) -> None:
     async with open_scene(context, thread) as talk:
         run: Any = await run_of(talk.context)
         spoken, members = await lines_of(talk), await members_of(run)
+    if not spoken:
+        raise ValueError(nothing_said(thread))
     if as_json:
         print_json([one._asdict() for one in spoken])
         return
@@ -109,6 +111,11 @@ async def show_heard(context: Any, thread: str, *, as_json: bool) -> None:
         line = excerpt(f"{one.name}: {one.text}" if one.name else one.text)
         table.add_row(str(number), line, *("●" if member.role in one.heard else "" for member in members))
     screen.print(table)
+
+
+def nothing_said(thread: str) -> str:
+    """That a scene has not begun."""
+    return f"Nothing was said in {thread.partition(':')[2]!r} yet."
 
 
 async def nothing(_: Any) -> None:

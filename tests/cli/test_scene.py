@@ -75,6 +75,7 @@ def test_a_script_is_written(run: Command, inn: str, tmp_path: Path) -> None:
 
 
 def test_who_heard_what_is_shown(run: Command, inn: str) -> None:
+    assert "Nothing was said in 'inn' yet." in run("scene", inn, "--heard")[2]
     assert run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--as", "Squire")[0] == 0
     code, out, _ = run("scene", inn, "--heard", "--json")
     assert code == 0
