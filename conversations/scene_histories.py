@@ -37,6 +37,7 @@ from dramaturg.nodes.scene.presence import (
     told_by_user,
     told_of,
     user_name,
+    whisper_in,
     witnesses,
 )
 from dramaturg.nodes.turn import leaving, removals
@@ -206,11 +207,8 @@ def of_role(run: Run[SceneSettings], by: str, text: str, stage: Stage, members: 
     (silence,) = run.prompt("silence").messages()
     if not by and as_heard(text) == as_heard(silence.text):
         return Told(kind="silence", by="", to=[], witnesses=[], text="", when="")
-    (only,) = run.prompt("whispers_to").messages(others="\1")
-    to = tuple[str, ...]()
-    if by and (whispered := re.match(re.escape(only.text.strip()).replace("\1", "(.+?)"), text.strip())):
-        to = names_at(whispered[1], members)[0] or (USER,)
-        text = text.strip()[whispered.end() :]
+    whom, text = whisper_in(run, text) if by else ("", text)
+    to = (names_at(whom, members)[0] or (USER,)) if whom else ()
     return Told(
         kind="whisper" if to else "line" if by else "narration",
         by=by,

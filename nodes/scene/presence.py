@@ -188,6 +188,7 @@ COMMAND = re.compile(r"\s*/(whisper|narrate|enter|leave|hide|next|go)(?![\w-])[ 
 THOUGHT = re.compile(r"[ \t]*\[[^\[\]]*\]")
 BETWEEN = re.compile(r"\s*(?:,|，|、|&)\s*")
 COLON = re.compile(r"\s*[:：]\s*")
+SOMEBODY = "0000"  # in the place of a name
 
 
 async def members_of(run: Run[SceneSettings]) -> list[Member]:
@@ -255,6 +256,13 @@ def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str
             continue
         colon = COLON.match(text)
         return tuple(dict.fromkeys(found)), text[colon.end() if colon else 0 :].strip()
+
+
+def whisper_in(run: Run[Any], text: str) -> tuple[str, str]:
+    """To whom a line is whispered that a role has said, and the line itself; empty: it is said aloud."""
+    (only,) = run.prompt("whispers_to").messages(others=SOMEBODY)
+    found = re.match(re.escape(only.text.strip()).replace(SOMEBODY, "(.+?)"), text.strip())
+    return (found[1], text.strip()[found.end() :].strip()) if found else ("", text)
 
 
 def told_of(message: AnyMessage) -> Told | None:
