@@ -122,7 +122,10 @@ async def all_turns(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, T
 
 async def turn_tree(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, tuple[Turn, str | None]]:
     """Return the turns of all branches by id, each with that of the turn before it, as `all_turns` does."""
-    steps = await all_steps(saver, thread)
+    return _tree_in(await all_steps(saver, thread))
+
+
+def _tree_in(steps: Mapping[str, Step]) -> dict[str, tuple[Turn, str | None]]:
     found: dict[str, tuple[Turn, str | None]] = {}
     covered: set[str] = set()
     for checkpoint in steps:
@@ -140,10 +143,12 @@ async def turn_tree(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, t
 
 
 async def all_branches(saver: BaseCheckpointSaver[Any], thread: str) -> list[list[Turn]]:
-    """Return the turns of each branch, the one that was last spoken on first; reads every checkpoint."""
-    turns = [turn for turn in (await all_turns(saver, thread)).values() if turn.reply is not None]
+    """Return the turns of each branch, the one that was last spoken on first; reads every checkpoint, each once."""
+    steps = await all_steps(saver, thread)
+    turns = [turn for turn, _ in _tree_in(steps).values() if turn.reply is not None]
     inner = {turn.before for turn in turns}
-    return [await turns_until(saver, thread, turn.checkpoint) for turn in turns if turn.checkpoint not in inner]
+    ends = [turn.checkpoint for turn in turns if turn.checkpoint not in inner]
+    return [in_turns([*lineage(steps, end)][::-1]) for end in ends]
 
 
 async def all_steps(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, Step]:
