@@ -166,6 +166,11 @@ async def kept_with(role: Role) -> AsyncIterator[Kept]:
         yield Kept(own, ItemStore(file.with_suffix(".memories.sqlite")), file.with_suffix(".locks"), "")
 
 
+def scenes_begun(library: Library) -> bool:
+    """Whether scenes of a library may have been played; it may block."""
+    return isinstance(library, SharedLibrary) or (library.root / ".conversations" / f"{SCENES_FILE}.sqlite").exists()
+
+
 @asynccontextmanager
 async def scenes_kept(library: Library) -> AsyncIterator[Kept]:
     """Open what keeps the scenes of a library; what each role has heard in them lies with its other talks."""
@@ -176,16 +181,17 @@ async def scenes_kept(library: Library) -> AsyncIterator[Kept]:
     folder = library.root / ".conversations"
     make_folder(folder, within=library.root)
     close_to_others(folder)
-    own = ItemStore(folder / "scenes!.memories.sqlite")
+    own = ItemStore(folder / f"{SCENES_FILE}.memories.sqlite")
 
     @cache
     def of(role: str) -> ItemStore:
         return ItemStore(file_of(role, library.root).with_suffix(".memories.sqlite"))
 
-    async with ConversationSaver.open(folder / "scenes!.sqlite") as saver:
-        yield Kept(saver, RoleStores(own, of), folder / "scenes!.locks", "")
+    async with ConversationSaver.open(folder / f"{SCENES_FILE}.sqlite") as saver:
+        yield Kept(saver, RoleStores(own, of), folder / f"{SCENES_FILE}.locks", "")
 
 
+SCENES_FILE = "scenes!"  # no role can be called so
 CONNECTIONS = 16
 """The most connections to a database, of one process."""
 

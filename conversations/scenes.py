@@ -1,28 +1,48 @@
 """Scenes of a library: their files, where they are kept, and their scripts."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from langchain_core.messages import AnyMessage
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
 from dramaturg.conversations.opening import elsewhere, scenes_kept
-from dramaturg.conversations.turns import said_until
-from dramaturg.nodes.run import library_of, run_of
-from dramaturg.nodes.scene.presence import USER, members_of, told_of, user_name
+from dramaturg.conversations.turns import Turn, all_steps, said_until
+from dramaturg.nodes.run import Run, library_of, run_of
+from dramaturg.nodes.scene.presence import (
+    USER,
+    Member,
+    Stage,
+    Told,
+    calls_in,
+    cue_in,
+    first_stage,
+    members_of,
+    staged,
+    told_by_user,
+    told_of,
+    user_name,
+    whisper_in,
+)
 from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.errors import RoleError, near_or_all
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.library_folder import Library, check_id
+from dramaturg.stores.saver.rewriting import parents_first
 from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows import scene
-from dramaturg.workflows.scene import SceneContext
+from dramaturg.workflows.scene import SceneContext, beginning
 
-__all__ = ["lines_of", "open_scene", "read_scene", "scenes_of", "script_of", "thread_of"]
+__all__ = ["lines_of", "open_scene", "played_turns", "read_scene", "scenes_of", "script_of", "thread_of"]
 
 FOLDER = "scenes"
+Why = Literal["said", "heard", "whispered", "seen", "told", "away", "to_others", "unseen", "before"]
+"""Why a role has heard a line, or has not: it was not there; it was for others alone; it could not be seen; it was
+said before the role was there, in a history that a client has shown."""
 EVERYBODY = "everybody"
 """Under what scenes of a library are kept where nobody says for whom."""
 
@@ -101,29 +121,145 @@ async def open_scene(context: SceneContext, thread: str, *, patience: float = PA
 
 
 class Spoken(NamedTuple):
-    """A line of a scene."""
+    """A line of a scene, with who heard it, and who was there."""
 
+    id: str
+    turn: str
+    """The id of the turn in which it was said; empty: it was told as the scene began."""
+    kind: str
+    """line, whisper, narration or event: somebody comes, goes or hides."""
     role: str
     """The id of the role that says it; `USER`; empty: it is narrated."""
     name: str
     """Who says it; empty: it is narrated."""
     text: str
+    """As the user reads it, with the thoughts of who says it."""
+    audible: str
+    """What others hear of it."""
+    to: Sequence[str]
+    """The ids of the roles to which it is whispered."""
     heard: Sequence[str]
     """The ids of the roles that have heard it."""
+    there: Sequence[str]
+    """The ids of the roles that were there."""
+    hidden: Sequence[str]
+    """Those among them of whom nobody else knew."""
+
+    def why(self, role: str) -> Why:
+        """Why a role has heard this line, or has not."""
+        if role == self.role:
+            return "said"
+        if role in self.heard:
+            how: dict[str, Why] = {"whisper": "whispered", "event": "seen"}
+            return "told" if not self.turn and len(self.heard) == 1 else how.get(self.kind, "heard")
+        if role not in self.there:
+            return "away"
+        if self.kind == "whisper" or not self.turn:
+            return "to_others"
+        return "unseen" if self.kind == "event" else "before"
 
 
-async def lines_of(talk: Conversation) -> list[Spoken]:
-    """What was said in a scene on its branch, and who has heard it."""
+class Played(NamedTuple):
+    """What was said in a turn of a scene, and who was there after it."""
+
+    lines: list[Spoken]
+    stage: Stage
+
+
+class Replay:
+    """Who was there as each line of a scene was said, by what the user's messages do, one after the other.
+
+    Args:
+        run: of the scene.
+        members: its cast.
+    """
+
+    def __init__(self, run: Run[SceneContext], members: Sequence[Member]) -> None:
+        self.run = run
+        self.members = members
+        self.names = {one.role: one.name for one in members}
+        self.begins = first_stage(run.settings)
+
+    def line(self, message: AnyMessage, before: Stage, turn: str) -> tuple[Stage, Spoken | None]:
+        """Who is there after a message, and the line that it is; None: nobody hears it, as of one that calls somebody.
+
+        Who heard a line that is not whispered was there, whatever the commands before it say: of a group, the client
+        decides that.
+        """
+        if (told := told_of(message)) is None:
+            return before, None
+        after, own, calls = before, self.run.settings, None
+        if message.type == "human":
+            calls = calls_in(message)
+            after = before = before if calls is None else staged(calls["present"], before, own)
+            with suppress(ValueError):
+                after, _ = told_by_user(self.run, cue_in(message.text, self.members), before, self.names)
+            if calls is not None:
+                after = staged([*after["present"], *calls["next"]], after, own)
+        if told["kind"] in ("cue", "silence"):
+            return after, None
+        if told["kind"] in ("line", "narration") and calls is None:
+            after = before = staged(told["witnesses"], before, own)
+        return after, self.spoken(message, told, turn, [before, after])
+
+    def spoken(self, message: AnyMessage, told: Told, turn: str, stages: Sequence[Stage]) -> Spoken:
+        """A message as a line of a scene."""
+        by, there, hidden = told["by"], set[str](), set[str]()
+        for stage in stages:
+            there.update(stage["present"])
+            hidden.update(stage["hidden"])
+        return Spoken(
+            id=str(message.id),
+            turn=turn,
+            kind=told["kind"],
+            role=by,
+            name=message.name or user_name(self.run) if by == USER else self.names.get(by, ""),
+            text=told["text"] if by in ("", USER) else whisper_in(self.run, message.text)[1],
+            audible=told["text"],
+            to=told["to"],
+            heard=told["witnesses"],
+            there=[role for role in self.names if role in there],
+            hidden=[role for role in self.names if role in hidden],
+        )
+
+
+async def replay_of(talk: Conversation) -> Replay:
+    """What tells who was there in a scene."""
     run: Any = await run_of(talk.context)
-    names = {one.role: one.name for one in await members_of(run)}
-    turns = await talk.history()
-    said, _ = await said_until(talk.saver, talk.thread.name, turns[-1].checkpoint) if turns else ([], {})
-    known = [(one, told) for one in said if (told := told_of(one)) and told["kind"] not in ("cue", "silence")]
-    found = list[Spoken]()
-    for one, told in known:
-        by = told["by"]
-        name = one.name or user_name(run) if by == USER else names.get(by, "")
-        found.append(Spoken(by, name, told["text"] if by in ("", USER) else one.text, told["witnesses"]))
+    return Replay(run, await members_of(run))
+
+
+async def lines_of(talk: Conversation, turn: Turn | None = None) -> list[Spoken]:
+    """What was said in a scene until the end of a turn, and who has heard it; until now, where no turn is named."""
+    replay = await replay_of(talk)
+    last = turn or next(reversed(await talk.history()), None)
+    said, _ = await said_until(talk.saver, talk.thread.name, last.checkpoint) if last else ([], {})
+    found, stage, now = list[Spoken](), replay.begins, ""
+    for one in said:
+        now = str(one.id) if one.type == "human" else now
+        stage, line = replay.line(one, stage, now)
+        if one is said[0]:
+            told = beginning(replay.run.settings, stage, str(one.id))
+            found += [replay.spoken(part, known, "", [stage]) for part in told if (known := told_of(part))]
+        found += [line] if line else []
+    return found
+
+
+async def played_turns(talk: Conversation) -> dict[str, Played]:
+    """What was said in each turn of a scene, on all branches, by the ids of the turns."""
+    replay, steps = await replay_of(talk), await all_steps(talk.saver, talk.thread.name)
+    found, ends = dict[str, Played](), dict[str | None, tuple[Stage, str]]()
+    for step in parents_first(steps, lambda one: one.parent_id):
+        stage, turn = ends.get(step.parent_id, (replay.begins, ""))
+        said: Any = step.said
+        for message in said:
+            turn = str(message.id) if message.type == "human" or not turn else turn
+            stage, line = replay.line(message, stage, turn)
+            known = found.setdefault(turn, Played([], stage))
+            found[turn] = known._replace(stage=stage)
+            if line and all(one.id != line.id for one in known.lines):
+                known.lines.append(line)
+        ends[step.checkpoint_id] = (stage, turn)
     return found
 
 
@@ -136,6 +272,7 @@ async def script_of(talk: Conversation) -> list[str]:
         lines += [f".{' '.join(run.settings.place.split())}", ""]
     for one in await lines_of(talk):
         heard = [names[role] for role in names if role in one.heard]
+        whispers = ["(whispers)"] if one.name and one.kind == "whisper" else []
         noted = "" if len(heard) == len(names) else f" [[heard by {', '.join(heard) or 'nobody'}]]"
-        lines += [f"@{one.name}", f"{one.text}{noted}", ""] if one.name else [f"!{one.text}{noted}", ""]
+        lines += [f"@{one.name}", *whispers, f"{one.text}{noted}", ""] if one.name else [f"!{one.text}{noted}", ""]
     return lines

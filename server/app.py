@@ -147,12 +147,14 @@ class RoleServer:
                 Route("/v1/roles/{role}/picture", self.characters.picture),
                 Route("/v1/roles/{role}/source", self.sources.source),
                 Route("/v1/roles/{role}/remembered", self.memory.remembered),
+                Route("/v1/scenes", self.lookups.listed_scenes),
                 Route("/v1/threads", self.talks.listed),
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}", self.talks.change, methods=["PATCH"]),
                 Route("/v1/threads/{thread}", self.talks.delete, methods=["DELETE"]),
                 Route("/v1/threads/{thread}/export", self.talks.export),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
+                Route("/v1/threads/{thread}/heard", self.lookups.heard),
                 Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
                 Route("/v1/threads/{thread}/notes", self.memory.note, methods=["POST"]),
                 Route("/v1/threads/{thread}/forget", self.memory.forget, methods=["POST"]),
@@ -426,7 +428,9 @@ async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> 
                     yield chunk(about, {}) if begun else does
                     continue
                 piece = coming.result()
-                if body.reasons or not piece.thought:
+                if piece.by:
+                    yield chunk(about | {"speaker": piece.by}, {})
+                elif body.reasons or not piece.thought:
                     begun = True
                     yield chunk(about, {"reasoning_content" if piece.thought else "content": piece.text})
                 coming = asyncio.ensure_future(anext(pieces))

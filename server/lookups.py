@@ -12,9 +12,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.scenes import Played, Spoken, lines_of, played_turns
 from dramaturg.conversations.turns import Turn
 from dramaturg.conversations.why import SAYS as LANGUAGES
 from dramaturg.conversations.why import why
+from dramaturg.nodes.run import run_of
+from dramaturg.nodes.scene.presence import members_of
 from dramaturg.server.access import Access
 from dramaturg.server.rooms import SCENE, Model, Rooms, thread_name, turn_at
 from dramaturg.server.scenes import Scenes
@@ -78,13 +81,38 @@ class Lookups:
     async def tree(self, request: Request) -> Response:
         """A thread with all that was said on any branch: each turn, the oldest first, with the one that it follows."""
         model, talk = await self.talk(request)
-        turns = [
+        turns: list[dict[str, Any]] = [
             {"id": one.id, "after": after, "question": one.question, "reply": one.reply}
             for one, after in await talk.tree()
         ]
+        if model.role.startswith(SCENES):
+            played = await played_turns(talk)
+            turns = [{**one, **turn_shown(played[one["id"]])} for one in turns]
         head = next((one.id for one in reversed(await talk.history())), None)
         about = {"id": self.thread_in(request), "role": model.role, "head": head}
         return JSONResponse({"object": "tree", **about, "turns": turns})
+
+    async def listed_scenes(self, _: Request) -> Response:
+        """The scenes of the library and the examples, each with its cast."""
+        return JSONResponse({"object": "list", "data": await self.scenes.shown()})
+
+    async def heard(self, request: Request) -> Response:
+        """Who heard what of a scene until the end of a turn: a row a line, and of each role whether and why."""
+        model, talk = await self.talk(request)
+        if not model.role.startswith(SCENES):
+            raise ValueError("Only of a scene it is known who heard what: name one by ?role=scene:NAME.")
+        wanted = request.query_params.get("turn", "")
+        turn = await turn_of(talk, wanted) if wanted else None
+        if wanted and turn is None:
+            raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
+        run: Any = await run_of(talk.context)
+        cast = [{"role": one.role, "name": one.name} for one in await members_of(run)]
+        lines = [
+            {**line_shown(line), "turn": line.turn, "cells": [line.why(one["role"]) for one in cast]}
+            for line in await lines_of(talk, turn)
+        ]
+        about = {"id": self.thread_in(request), "role": model.role, "cast": cast}
+        return JSONResponse({"object": "heard", **about, "lines": lines})
 
     async def turn(self, request: Request) -> Response:
         """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
@@ -184,6 +212,20 @@ def with_own_names(evidence: Any, before: str) -> Any:
         if isinstance(told := evidence.get(name), list) and all(isinstance(one, Mapping) for one in told)
     }
     return {**evidence, **found}
+
+
+def line_shown(line: Spoken) -> dict[str, Any]:
+    """A line of a scene; what others hear of it, where that is not all of it."""
+    about = {"id": line.id, "kind": line.kind, "by": line.role, "name": line.name, "text": line.text}
+    heard = {} if line.audible == line.text else {"audible": line.audible}
+    return {**about, **heard, "to": [*line.to], "there": [*line.there], "hidden": [*line.hidden]}
+
+
+def turn_shown(played: Played) -> dict[str, Any]:
+    """The lines of a turn of a scene, and who is there after it."""
+    stage = played.stage
+    now = {"there": stage["present"], "hidden": stage["hidden"], "user": stage["user"]}
+    return {"lines": [line_shown(one) for one in played.lines], "stage": now}
 
 
 async def turn_of(talk: Conversation, wanted: str) -> Turn | None:

@@ -25,6 +25,8 @@ class Piece(NamedTuple):
 
     text: str
     thought: bool
+    by: str = ""
+    """Of a scene, the id of the role that begins to speak; there is no text then."""
 
 
 KEPT_WITHIN = 0.5  # seconds after a reply in which its turn mostly is kept

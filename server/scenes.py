@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import SCENES, Conversation
+from dramaturg.conversations.opening import scenes_begun, threads_in
 from dramaturg.conversations.scene_histories import LATER_COMMAND, SceneTalk
 from dramaturg.conversations.scenes import read_scene, scenes_of
 from dramaturg.conversations.thread import Part
@@ -21,6 +22,7 @@ from dramaturg.server.chat_requests import LONGEST_NAME, Heard, Shown, Unfit
 from dramaturg.server.reasoning import why
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import AUTO, SCENE, Rooms, UnknownModel, thread_name
+from dramaturg.stores.errors import RoleError
 from dramaturg.stores.names import normal_name
 from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.scene import SceneContext, flow_of
@@ -57,6 +59,33 @@ class Scenes:
     def models(self) -> list[str]:
         """The names of the scenes as models; it may block."""
         return [f"{SCENES}{name}" for name in (*scenes_of(self.rooms.library), AUTO)]
+
+    async def played(self, caller: str) -> list[str]:
+        """The scenes, as models, of which a caller has threads; a group of a client is none, for it alone goes on."""
+        if not await asyncio.to_thread(scenes_begun, self.rooms.library):
+            return []
+        threads = await threads_in(await self.rooms.kept(SceneContext(library=self.rooms.library)))
+        there = {one.removeprefix(SCENES).partition("/")[0] for one in threads if one.startswith(SCENES)} - {AUTO}
+        models = [f"{SCENES}{name}" for name in await asyncio.to_thread(scenes_of, self.rooms.library) if name in there]
+        return [one for one in models if any(name.startswith(f"{of_caller(one, caller)}/") for name in threads)]
+
+    async def shown(self) -> list[dict[str, Any]]:
+        """The scenes of the library and the examples, each with its cast; one that cannot be read says why."""
+        return [await self._shown(name) for name in await asyncio.to_thread(scenes_of, self.rooms.library)]
+
+    async def _shown(self, name: str) -> dict[str, Any]:
+        words = name.replace("_", " ").replace("-", " ")
+        about: dict[str, Any] = {"id": f"{SCENES}{name}", "name": words[:1].upper() + words[1:]}
+        try:
+            context = await asyncio.to_thread(self._read, name, {})
+            names = {one.role: one.name for one in await members_of(await run_of(context))}
+        except (RoleError, ValueError) as error:
+            return {**about, "place": "", "opening": "", "user": "", "cast": [], "error": str(error)}
+        cast = [
+            {"role": one.role, "name": names[one.role], "hidden": one.hidden, "absent": one.absent}
+            for one in context.cast
+        ]
+        return {**about, "place": context.place, "opening": context.opening, "user": context.user_role, "cast": cast}
 
     def require(self, model: str) -> None:
         """Refuse a model that is no scene; it may block.
@@ -294,6 +323,7 @@ class SceneSpeech(Speech):
     def _show(self, part: Part) -> None:
         if part["type"] == "custom" and not part["ns"] and part["data"].get("event") == "speaks":
             self._coming = Coming(part["data"]["name"], held=part["data"]["whispers"])
+            self._pieces.put_nowait(Piece("", thought=False, by=part["data"]["role"]))
         elif part["type"] == "messages":
             chunk, _ = part["data"]
             if self._coming and chunk.type in ("ai", "AIMessageChunk") and self._coming.takes(chunk):

@@ -14,6 +14,7 @@ from dramaturg.conversations.chats import written_out
 from dramaturg.conversations.conversation import PATIENCE, SCENES
 from dramaturg.conversations.json_lines import exported
 from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.scenes import script_of
 from dramaturg.conversations.titles import ListedTalk, first
 from dramaturg.conversations.turn_lock import busy
 from dramaturg.server.characters import sent
@@ -51,7 +52,7 @@ class Talks:
         self._deleting = asyncio.Lock()  # two that are deleted at once would wait for each other
 
     async def listed(self, request: Request) -> Response:
-        """The caller's threads, of all roles, a role or a scene: the pinned ones first, then the last spoken on.
+        """The caller's threads, of all roles and scenes or of one: the pinned ones first, then the last spoken on.
 
         All words of `search` are in the title of each, or in what was said on it. `skip` of them are left out, and
         `limit` are given; `more` says whether there are others.
@@ -64,6 +65,7 @@ class Talks:
             roles = [(await asyncio.to_thread(self.rooms.model, role)).role]
         else:
             roles = await asyncio.to_thread(spoken_with, self.rooms.library)
+            roles += await self.lookups.scenes.played(caller)
         skip, limit = number_in(asked, "skip", 0), min(max(number_in(asked, "limit", A_LIST), 1), MOST_LISTED)
         words, found = asked.get("search", "")[:LONGEST_SEARCH], list[tuple[str, ListedTalk]]()
         for one in roles:
@@ -84,11 +86,20 @@ class Talks:
         return JSONResponse({"object": "thread.changed", **about, **label.model_dump()})
 
     async def export(self, request: Request) -> Response:
-        """A thread as a file: a chat of SillyTavern (`form=chat`), or what `dramaturg import` continues (`jsonl`)."""
-        form = request.query_params.get("form", "chat")
-        if form not in ("chat", "jsonl"):
-            raise ValueError(f"A thread is exported as chat or jsonl, and not as {form[:80]!r}.")
+        """A thread as a file: a chat of SillyTavern (`form=chat`), or what `dramaturg import` continues (`jsonl`).
+
+        A scene is exported as a script.
+        """
         model, talk = await self.lookups.talk(request)
+        scene = model.role.startswith(SCENES)
+        forms = ("script",) if scene else ("chat", "jsonl")
+        if (form := request.query_params.get("form", forms[0])) not in forms:
+            what = "A scene" if scene else "A thread"
+            raise ValueError(f"{what} is exported as {' or '.join(forms)}, and not as {form[:80]!r}.")
+        if scene:
+            data = "\n".join([*await script_of(talk), ""]).encode()
+            name = f"{model.role.removeprefix(SCENES)} {self.lookups.thread_in(request)}.fountain"
+            return sent(data, "text/plain", name)
         if form == "chat":
             data = written_chat(await written_out(talk))
         else:

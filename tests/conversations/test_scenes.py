@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
+from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.opening import open_conversation
-from dramaturg.conversations.scenes import open_scene, read_scene, scenes_of, script_of, thread_of
+from dramaturg.conversations.scene_histories import SceneTalk
+from dramaturg.conversations.scenes import (
+    lines_of,
+    open_scene,
+    played_turns,
+    read_scene,
+    scenes_of,
+    script_of,
+    thread_of,
+)
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import library_at
 from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, in_turn, write_role
+from dramaturg.workflows import scene
 from dramaturg.workflows.methods import context_type
 
 CROWN = """place: An inn by night.
@@ -132,8 +143,51 @@ async def test_a_script_says_who_has_heard_what_was_not_for_all(library: Path) -
     await played(library, "/narrate The door opens.", "/whisper Ben: Hush.", user_role="Squire")
     async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
         script = "\n".join(await script_of(talk))
-    assert script.startswith("Title: inn\n\n.An inn by night.\n\n!The door opens.\n")
-    assert "Hush. [[heard by Ben Gunn]]" in script
+    begins = "!The fire is low.\n\n!You lie under the table. [[heard by Tom Morgan]]\n\n!The door opens.\n"
+    assert script.startswith(f"Title: inn\n\n.An inn by night.\n\n{begins}")
+    assert "@Squire\n(whispers)\nHush. [[heard by Ben Gunn]]" in script
+    assert "@Ben Gunn\n(whispers)\nAye, so it is. [[heard by Ben Gunn]]" in script
+
+
+async def test_who_was_there_and_why_somebody_heard_a_line_or_did_not(library: Path) -> None:
+    lines = (
+        "Good evening.",
+        "/whisper Ben: Hush.",
+        "/leave ben",
+        "/narrate A cat comes in.",
+        "/hide ben",
+        "/enter ben",
+    )
+    await played(library, *lines, user_role="Squire", next="user")
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        found = await lines_of(talk)
+        turns = await played_turns(talk)
+    table = [(one.text, *(one.why(role) for role in ("ada", "ben", "tom"))) for one in found]
+    assert table == [
+        ("The fire is low.", "heard", "heard", "heard"),
+        ("You lie under the table.", "to_others", "to_others", "told"),
+        ("Good evening.", "heard", "heard", "heard"),
+        ("Hush.", "to_others", "whispered", "to_others"),
+        ("Aye, so it is.", "to_others", "said", "to_others"),
+        ("Ben Gunn leaves.", "seen", "seen", "seen"),
+        ("A cat comes in.", "heard", "away", "heard"),
+        ("Ben Gunn is hidden and listens; nobody here knows.", "unseen", "seen", "unseen"),
+        ("Ben Gunn comes in.", "seen", "seen", "seen"),
+    ]
+    assert [one.hidden for one in found][-3:] == [["tom"], ["ben", "tom"], ["ben", "tom"]]
+    assert [len(turn.lines) for turn in turns.values()] == [1, 2, 1, 1, 1, 1]
+    assert [*turns.values()][2].stage["present"] == ["ada", "tom"]
+
+
+async def test_a_whisper_in_a_history_that_a_client_shows_is_a_whisper(library: Path) -> None:
+    model = ScriptedChatModel(write="Aye.")
+    async with open_scene(scene_of(library, model), thread_of("inn")) as opened:
+        talk = SceneTalk(scene.build(), opened.saver, opened.context, opened.thread.name, store=opened.store)
+        whispered = "Ben Gunn: (whispers to Ada Quill) The brass key is under the hearth."
+        await talk.take_turn_after([Exchange("/next ben", whispered)], "/next tom")
+        assert "hearth" not in model.calls[-1].text
+        await talk.take_turn("/next ada")
+        assert "hearth" in model.calls[-1].text
 
 
 async def test_thoughts_are_heard_by_nobody_and_a_role_can_whisper(library: Path) -> None:

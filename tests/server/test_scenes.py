@@ -393,3 +393,52 @@ async def test_scenes_are_listed_and_a_wrong_name_is_said(tmp_path: Path) -> Non
                 "message"
             ]
         )
+
+
+async def test_a_page_is_told_of_scenes_who_speaks_and_who_heard_what(tmp_path: Path) -> None:
+    async with tavern(tmp_path, Players()) as http:
+        (scene,) = [one for one in (await http.get("/v1/scenes")).json()["data"] if one["id"] == "scene:tavern"]
+        assert (scene["name"], scene["user"], scene["place"]) == ("Tavern", "Visitor", "The taproom of the Spyglass.")
+        assert [(one["role"], one["name"], one["absent"]) for one in scene["cast"]][1:] == [
+            ("ben", "Bennet", False),
+            ("tom", "Thomas", True),
+        ]
+        of = {"role": "scene:tavern"}
+        for line in ("Good evening.", f"/whisper Ada: {SECRET}", "/leave ben", "Where is he?"):
+            body = {
+                "model": "scene:tavern",
+                "stream": True,
+                "messages": [{"role": "user", "content": line}],
+                "metadata": {"thread_id": "evening"},
+            }
+            response = await http.post("/v1/chat/completions", json=body)
+            spoke = re.findall(r'"speaker": "(\w+)"', response.text)
+        assert spoke == ["ada"]
+        (listed,) = (await http.get("/v1/threads")).json()["data"]
+        assert (listed["id"], listed["role"], listed["title"]) == ("evening", "scene:tavern", "Good evening.")
+        tree = (await http.get("/v1/threads/evening/tree", params=of)).json()["turns"]
+        assert [[(one["by"], one["kind"], one["to"]) for one in turn["lines"]] for turn in tree] == [
+            [("user", "line", []), ("ada", "line", []), ("ben", "line", [])],
+            [("user", "whisper", ["ada"]), ("ada", "whisper", [])],
+            [("", "event", []), ("ada", "line", [])],
+            [("user", "line", []), ("ada", "line", [])],
+        ]
+        assert tree[1]["lines"][1]["text"].startswith("Line ")  # and not that it is whispered
+        assert [turn["stage"]["there"] for turn in tree][1:3] == [["ada", "ben"], ["ada"]]
+        heard = (await http.get("/v1/threads/evening/heard", params=of)).json()
+        assert [one["role"] for one in heard["cast"]] == ["ada", "ben", "tom"]
+        assert [one["cells"] for one in heard["lines"]][-5:] == [
+            ["said", "to_others", "away"],
+            ["seen", "seen", "away"],
+            ["said", "away", "away"],
+            ["heard", "away", "away"],
+            ["said", "away", "away"],
+        ]
+        first = (await http.get("/v1/threads/evening/heard", params={**of, "turn": tree[0]["id"]})).json()
+        assert len(first["lines"]) == 3
+        script = await http.get("/v1/threads/evening/export", params=of)
+        assert f"@Visitor\n(whispers)\n{SECRET} [[heard by Ada]]" in script.text
+        refused = await http.get("/v1/threads/evening/export", params={**of, "form": "jsonl"})
+        assert "A scene is exported as script" in refused.json()["error"]["message"]
+        missing = await http.get("/v1/threads/evening/heard", params={**of, "turn": "none"})
+        assert missing.status_code == 404
