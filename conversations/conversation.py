@@ -304,6 +304,11 @@ class Conversation:
         await self.keep_label(Label())
         await self.saver.adelete_thread(self.thread.name)
 
+    async def remembered_by(self, role: str) -> list[TalkRecord]:
+        """What one role of a scene has heard, on all branches, the first said first."""
+        kept = [one for stored in self._stored if stored.records.role == role for one in await stored.records.all()]
+        return [one for one in kept if not one.is_forgotten]
+
     async def remembered(self) -> list[TalkRecord]:
         """What was said in this conversation, on all branches, the first said first: what is kept, and what is shown.
 

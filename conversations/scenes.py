@@ -10,12 +10,13 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import AnyMessage
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
-from dramaturg.conversations.opening import elsewhere, scenes_kept
+from dramaturg.conversations.opening import elsewhere, kept_with, scenes_kept
 from dramaturg.conversations.turns import Turn, all_steps, said_until
-from dramaturg.nodes.run import Run, library_of, run_of
+from dramaturg.nodes.run import RoleContext, Run, library_of, run_of
 from dramaturg.nodes.scene.presence import (
     USER,
     Member,
+    Player,
     Stage,
     Told,
     calls_in,
@@ -28,6 +29,8 @@ from dramaturg.nodes.scene.presence import (
     user_name,
     whisper_in,
 )
+from dramaturg.nodes.talk.memory import OTHER_TALKS, scenes_under
+from dramaturg.stores.conversations.talk import TalksOf
 from dramaturg.stores.documents.reading import parse_yaml
 from dramaturg.stores.errors import RoleError, near_or_all
 from dramaturg.stores.files import read_bytes
@@ -37,7 +40,17 @@ from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows import scene
 from dramaturg.workflows.scene import SceneContext, beginning
 
-__all__ = ["lines_of", "open_scene", "played_turns", "read_scene", "scenes_of", "script_of", "thread_of"]
+__all__ = [
+    "kept_scene",
+    "lines_of",
+    "open_scene",
+    "played_turns",
+    "read_scene",
+    "scenes_heard",
+    "scenes_of",
+    "script_of",
+    "thread_of",
+]
 
 FOLDER = "scenes"
 Why = Literal["said", "heard", "whispered", "seen", "told", "away", "to_others", "unseen", "before"]
@@ -118,6 +131,28 @@ async def open_scene(context: SceneContext, thread: str, *, patience: float = PA
             patience=patience,
             elsewhere=elsewhere(library),
         )
+
+
+async def scenes_heard(context: RoleContext) -> list[str]:
+    """The threads of scenes in which a role has heard something that may come back, the latest last."""
+    role = (await run_of(context)).role
+    async with kept_with(role) as kept:
+        talks = await TalksOf(kept.store, role.id, scenes_under(EVERYBODY)).others("", OTHER_TALKS)
+    return [one.thread for one in talks]
+
+
+async def kept_scene(library: Library, thread: str) -> SceneContext:
+    """A scene as it is kept, to be looked at and forgotten of: with all who have played in it, wherever its file is.
+
+    Raises:
+        RoleError: nothing was said on this thread.
+    """
+    async with scenes_kept(library) as kept:
+        saved = await kept.saver.aget_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})
+    played = sorted((saved.checkpoint["channel_values"].get("parts") or {}) if saved else ())
+    if not played:
+        raise RoleError(f"Nothing was said in {thread!r}: `dramaturg scene` lists the scenes.")
+    return SceneContext(library=library, cast=tuple(Player(role=role) for role in played))
 
 
 class Spoken(NamedTuple):

@@ -1,17 +1,19 @@
 """What a role remembers of who talks to it: the exchanges of a talk, and of that person's other talks with the role."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dramaturg.conversations.conversation import SCENES
 from dramaturg.conversations.forgetting import Forgotten
-from dramaturg.nodes.talk.memory import OTHER_TALKS
+from dramaturg.nodes.talk.memory import OTHER_TALKS, scenes_under
 from dramaturg.server.lookups import LONGEST_THREAD, Lookups, turn_of
 from dramaturg.server.rooms import known_as, thread_name
+from dramaturg.server.scenes import of_caller
 from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords, TalksOf
 
 A_PAGE = 50  # exchanges that are shown at once
@@ -44,6 +46,17 @@ class NewNote(BaseModel):
     text: str = Field(max_length=10_000)
 
 
+class Head(NamedTuple):
+    """A thread of which something is remembered, and how far."""
+
+    of: str
+    """The role, or the scene, that it is a thread of."""
+    thread: str
+    """Its name, as the caller has it."""
+    records: TalkRecords
+    head: str
+
+
 class Remembered:
     """What the routes do about what a role remembers of its caller.
 
@@ -55,7 +68,7 @@ class Remembered:
         self.lookups, self.rooms = lookups, lookups.rooms
 
     async def remembered(self, request: Request) -> Response:
-        """What a role remembers of the caller: of a thread up to one of its turns, and of the caller's other threads.
+        """What a role remembers of the caller: of a thread up to one of its turns, of the others, and of scenes.
 
         The latest comes first, `skip` of them are left out, and all words of `q` are in each. `user` is for whom the
         caller talks, as in a request for a turn.
@@ -65,7 +78,7 @@ class Remembered:
         context = self.rooms.context(model, {})
         kept = await self.rooms.kept(context)
         own = kept.prefix + thread_name(caller, "")
-        thread, heads, notes = asked.get("thread", "")[:LONGEST_THREAD], dict[str, str](), list[dict[str, Any]]()
+        thread, heads, notes = asked.get("thread", "")[:LONGEST_THREAD], list[Head](), list[dict[str, Any]]()
         if thread:
             if thread not in await self.rooms.threads_with(model.role, caller):
                 raise HTTPException(404, "There is no such thread: /v1/threads?role=NAME lists yours.")
@@ -76,17 +89,27 @@ class Remembered:
             if asked.get("turn") and turn is None:
                 raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
             notes = [one.model_dump(mode="json") for one in await talk.notes()]
-            heads[thread] = str((await talk.values(turn)).get("talk_head") or "")
+            now = str((await talk.values(turn)).get("talk_head") or "")
+            heads.append(Head(model.role, thread, TalkRecords(kept.store, model.role, own + thread), now))
         if user := known_as(caller, asked.get("user", "").strip()):
             others = await TalksOf(kept.store, model.role, user).others(own + thread, OTHER_TALKS)
-            heads |= {one.thread.removeprefix(own): one.head for one in others if one.thread.startswith(own)}
-        found, words = list[tuple[str, TalkRecord]](), asked.get("q", "")[:LONGEST_SEARCH].casefold().split()
-        for name, head in heads.items():
-            records = await TalkRecords(kept.store, model.role, own + name).branch(head)
-            found += [(name, one) for one in records if holds(one, words)]
+            others += await TalksOf(kept.store, model.role, scenes_under(user)).others("", OTHER_TALKS)
+            for one in others:
+                records = TalkRecords(kept.store, model.role, one.thread)
+                scene = one.thread.partition("/")[0]
+                begin, of = (f"{of_caller(scene, caller)}/", scene) if scene.startswith(SCENES) else (own, model.role)
+                if one.thread.startswith(begin):
+                    heads.append(Head(of, one.thread.removeprefix(begin), records, one.head))
+        found, words = list[tuple[Head, TalkRecord]](), asked.get("q", "")[:LONGEST_SEARCH].casefold().split()
+        for place in heads:
+            found += [(place, one) for one in await place.records.branch(place.head) if holds(one, words)]
         found.sort(key=lambda one: (one[1].at, one[1].place), reverse=True)
         skip = int(asked["skip"]) if asked.get("skip", "").isdecimal() and len(asked["skip"]) < 9 else 0
-        data = [{"thread": name, "here": name == thread, **shown(one)} for name, one in found[skip : skip + A_PAGE]]
+        data = [
+            {"thread": place.thread, "of": place.of, "here": place.of == model.role and place.thread == thread}
+            | shown(one)
+            for place, one in found[skip : skip + A_PAGE]
+        ]
         keeps = bool(getattr(context, "talk_tokens", 0))
         about = {"role": model.role, "keeps": keeps, "others": bool(user), "total": len(found), "notes": notes}
         return JSONResponse({"object": "list", **about, "data": data})

@@ -13,7 +13,16 @@ from rich.text import Text
 from dramaturg.cli.drawing.wheel import strongest
 from dramaturg.cli.library.indexing import for_program, indexed, report_lines
 from dramaturg.cli.library.memory_drafts import decide, make_draft, show_draft
-from dramaturg.cli.library.thread_memories import NOTE, Listed, forgotten_line, ids_of, listed_in, pinned_in, texts_of
+from dramaturg.cli.library.thread_memories import (
+    NOTE,
+    Listed,
+    forgotten_line,
+    heard_in,
+    ids_of,
+    listed_in,
+    pinned_in,
+    texts_of,
+)
 from dramaturg.cli.options import (
     EMOTIONAL_RAG,
     JsonOption,
@@ -26,13 +35,14 @@ from dramaturg.cli.options import (
     shelf_of,
 )
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
-from dramaturg.conversations.conversation import Conversation
+from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.forgetting import Forgotten
 from dramaturg.conversations.opening import open_conversation
+from dramaturg.conversations.scenes import kept_scene, open_scene, scenes_heard
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
 from dramaturg.nodes.memories.index import memory_unit
-from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.run import RoleContext, library_of
 from dramaturg.stores.documents import memories as memory_files
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.documents.memory_drafts import read_memory_draft
@@ -54,6 +64,8 @@ class KnownMemories(NamedTuple):
     @property
     def whose(self) -> str:
         """Who they are of, in words."""
+        if self.thread.startswith(SCENES):
+            return f"{self.role.id} of {self.thread!r}"
         return f"the conversation {self.thread!r} with {self.role.id}" if self.thread else self.role.id
 
     def listed(self) -> list[Listed]:
@@ -98,7 +110,11 @@ def memories(
     text: Annotated[str, typer.Option(help="The new words of the role.")] = "",
     question: Annotated[str | None, typer.Option(help="The new question, to which the role's words reply.")] = None,
     thread: Annotated[
-        str, typer.Option(help="What was said in this conversation and is remembered, not the role's own memories.")
+        str,
+        typer.Option(
+            help="What was said in this conversation, or heard in this scene (scene:NAME), and is remembered, not the "
+            "role's own memories."
+        ),
     ] = "",
     draft: Annotated[
         bool, typer.Option("--draft", help="Let a model draft memories from the profile and the chronicle.")
@@ -140,6 +156,7 @@ def memories(
     show(known.whose, found, len(memories), as_json=as_json)
     if not (thread or as_json):
         show_draft(known.role, read_memory_draft(known.role.root))
+        show_scenes(known)
 
 
 def the_wish(given: Mapping[str, str | None], text: str, question: str | None) -> Wish | None:
@@ -197,7 +214,11 @@ def chosen(wish: Wish, known: KnownMemories) -> Listed:
 
 @asynccontextmanager
 async def conversation(known: KnownMemories) -> AsyncIterator[Conversation]:
-    """Open the conversation whose memories are meant."""
+    """Open the conversation whose memories are meant, or the scene."""
+    if known.thread.startswith(SCENES):
+        async with open_scene(await kept_scene(library_of(known.context), known.thread), known.thread) as scene:
+            yield scene
+        return
     async with open_conversation(EMOTIONAL_RAG, known.context, known.thread) as talk:
         yield talk
 
@@ -205,7 +226,16 @@ async def conversation(known: KnownMemories) -> AsyncIterator[Conversation]:
 async def made_in(known: KnownMemories) -> list[Listed]:
     """What a conversation made the role remember."""
     async with conversation(known) as talk:
+        if known.thread.startswith(SCENES):
+            return await heard_in(talk, known.role.id, known.role.card.name)
         return await listed_in(talk)
+
+
+def show_scenes(known: KnownMemories) -> None:
+    """Say how it is listed what the role has heard in scenes."""
+    if scenes := asyncio.run(scenes_heard(known.context)):
+        which = " or ".join(f"--thread {name}" for name in scenes)
+        screen.print(f"What {known.role.id} has heard in scenes: dramaturg memories {known.role.id} {which}.")
 
 
 async def change_made(known: KnownMemories, wish: Wish, one: Listed) -> Forgotten | None:

@@ -27,6 +27,11 @@ class Listed(NamedTuple):
     error: str
 
 
+async def heard_in(scene: "Conversation", role: str, name: str) -> list[Listed]:
+    """What a role has heard in a scene, on all branches, the first said first."""
+    return [row_of(record, None, name) for record in await scene.remembered_by(role)]
+
+
 async def listed_in(talk: "Conversation") -> list[Listed]:
     """What was said in a conversation, on all branches, and the notes, the first said first."""
     from dramaturg.nodes.run import run_of

@@ -209,7 +209,12 @@ def told_under(own: SummarySettings) -> list[str]:
 
 def scenes_of(own: SummarySettings) -> str:
     """Under what the scenes of a role are kept, which is no name of a user."""
-    return f"\0scenes of {own.scenes}" if own.scenes else ""
+    return scenes_under(own.scenes) if own.scenes else ""
+
+
+def scenes_under(name: str) -> str:
+    """Under what scenes are kept that were played under a name."""
+    return f"\0scenes of {name}"
 
 
 async def note_facts(kept: TalkRecords, head: str, runtime: Runtime[Any]) -> dict[str, Any]:

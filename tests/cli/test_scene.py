@@ -42,6 +42,20 @@ def test_a_scene_is_played_from_its_file_and_each_role_remembers_its_part(
         assert ("under the stone" in json.dumps(stub.asked[-1])) == known
 
 
+def test_what_a_role_has_heard_in_a_scene_is_listed_and_forgotten_by_all(run: Command, inn: str) -> None:
+    assert run("scene", inn, "The key is under the stone, Ada.", "Ben, a fine night.")[0] == 0
+    assert "What ben has heard in scenes: dramaturg memories ben --thread scene:inn." in run("memories", "ben")[1]
+    heard = ("memories", "ben", "--thread", "scene:inn")
+    rows = json.loads(run(*heard, "--json")[1])
+    assert rows[0]["text"].endswith(": The key is under the stone, Ada.")
+    assert run(*heard, "--remove", rows[0]["memory"], "--yes")[0] == 0
+    for role in ("ada", "ben"):
+        assert "stone" not in run("memories", role, "--thread", "scene:inn", "--json")[1]
+    assert "stone" not in run("scene", inn, "--heard", "--json")[1]
+    code, _, err = run("memories", "ben", "--thread", "scene:none")
+    assert (code, "Nothing was said in 'scene:none'" in err) == (2, True)
+
+
 def test_the_evidence_says_what_was_kept_from_a_role(run: Command, inn: str) -> None:
     code, out, _ = run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--evidence")
     assert code == 0

@@ -442,3 +442,29 @@ async def test_a_page_is_told_of_scenes_who_speaks_and_who_heard_what(tmp_path: 
         assert "A scene is exported as script" in refused.json()["error"]["message"]
         missing = await http.get("/v1/threads/evening/heard", params={**of, "turn": "none"})
         assert missing.status_code == 404
+
+
+async def test_what_a_role_has_heard_in_scenes_is_remembered_and_forgotten_by_all_of_them(tmp_path: Path) -> None:
+    async with tavern(tmp_path, Players(), Access(KEYS)) as http:
+        alice, bob = ({"Authorization": f"Bearer {KEYS[one]}"} for one in ("alice", "bob"))
+        body = {
+            "model": "scene:tavern",
+            "messages": [{"role": "user", "content": SECRET}],
+            "metadata": {"thread_id": "evening"},
+        }
+        assert (await http.post("/v1/chat/completions", json=body, headers=alice)).status_code == 200
+
+        async def remembered(role: str, who: dict[str, str] = alice) -> list[dict[str, Any]]:
+            data: list[dict[str, Any]] = (await http.get(f"/v1/roles/{role}/remembered", headers=who)).json()["data"]
+            return data
+
+        told = (await remembered("ben"))[-1]
+        assert (told["of"], told["thread"], told["here"]) == ("scene:tavern", "evening", False)
+        assert [(one["name"], one["text"]) for one in told["said"]] == [("Visitor", SECRET)]
+        assert not await remembered("ben", bob)
+        at, of = "/v1/threads/evening/forget", {"role": told["of"]}
+        gone = await http.post(at, params=of, json={"ids": [told["id"]]}, headers=alice)
+        assert gone.json()["total"] >= 1, gone.text
+        for role in ("ada", "ben"):
+            assert "Zebulon" not in str(await remembered(role))
+        assert "Zebulon" not in (await http.get("/v1/threads/evening/tree", params=of, headers=alice)).text
