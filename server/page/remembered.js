@@ -61,11 +61,12 @@ export class Remembered {
     const input = h("input", { id: "new-note", maxlength: "500", autocomplete: "off" });
     const form = h("form", { class: "search" }, h("label", { for: "new-note" }, t("new_note")), input, button(t("keep_note"), null, { type: "submit" }));
     const keep = async () => {
-      if (!input.value.trim() || !(await this.change(form, () => api.note(this.role, this.thread, input.value), keep))) return;
+      const kept = input.value.trim() && await this.change(form, () => api.note(this.role, this.thread, input.value), keep);
+      if (!kept) return;
       form.querySelector(".card")?.remove();
       for (const one of form.querySelectorAll("button")) one.disabled = false;
       input.value = "";
-      await this.read(0);
+      this.notes.append(this.noteRow(kept)); // nothing else is drawn anew: a question may stand open there
       this.told(t("noted"));
       input.focus();
     };

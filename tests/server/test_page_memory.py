@@ -99,6 +99,23 @@ async def test_who_shows_where_something_was_said_far_back_sees_it(tmp_path: Pat
         )
 
 
+async def test_a_note_that_is_saved_leaves_open_what_stands_open(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **SMALL) as house:
+        page = house.page
+        await house.open()
+        await house.say("Good morning.")
+        await memory(house)
+        await page.wait_for_selector("#memory .found > li")
+        await page.get_by_role("button", name="Forget …").first.click()
+        await page.wait_for_selector("#memory .card .main")
+        await page.fill("#new-note", "I am called Tom.")
+        await page.press("#new-note", "Enter")
+        await house.until("document.querySelector('#memory section li')?.textContent.includes('called Tom')")
+        assert await page.locator("#memory .card .main").is_visible()
+        await page.click("#memory .card .main")
+        await house.until("document.querySelector('#live').textContent.includes('Forgotten: 1')")
+
+
 async def test_a_note_is_kept_in_mind_and_forgotten(tmp_path: Path) -> None:
     async with page_house(tmp_path, **SMALL) as house:
         page = house.page
