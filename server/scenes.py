@@ -17,7 +17,7 @@ from dramaturg.conversations.scenes import read_scene, scenes_of
 from dramaturg.conversations.thread import Part
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.nodes.run import opening_once, run_of
-from dramaturg.nodes.scene.presence import Player, called, members_of, told_of
+from dramaturg.nodes.scene.presence import COMMAND, Player, called, members_of, told_of
 from dramaturg.server.chat_requests import LONGEST_NAME, Heard, Shown, Unfit
 from dramaturg.server.reasoning import why
 from dramaturg.server.replies import Piece, Speech
@@ -176,11 +176,16 @@ class Scenes:
         return await self.rooms.conversation(SCENE, context, name)
 
     async def talks(self, model: str, caller: str, search: str = "") -> AsyncIterator[ListedTalk]:
-        """A caller's threads of a scene, as they are listed, by the names that they have for the caller."""
+        """A caller's threads of a scene, as they are listed, by the names that they have for the caller.
+
+        One that begins with a command is called by the words behind it.
+        """
         await asyncio.to_thread(self.require, model)
         kept, of = await self.rooms.kept(SceneContext(library=self.rooms.library)), f"{of_caller(model, caller)}/"
         async for one in talks_in(kept, SCENES, of, search):
-            yield one._replace(thread=one.thread.removeprefix(of))
+            begun = COMMAND.match(one.title)
+            title = one.title[begun.end() :] if begun else one.title
+            yield one._replace(thread=one.thread.removeprefix(of), title=title)
 
     def _group_of(self, roles: Sequence[str], given: Mapping[str, Any]) -> SceneContext:
         """A scene of the members of a group that the library has."""

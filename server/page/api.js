@@ -45,11 +45,14 @@ const of = (role) => `role=${encodeURIComponent(role)}`;
 
 export const health = () => read("/health");
 export const roles = () => read("/v1/roles");
+export const scenes = async () => (await read("/v1/scenes")).data;
 export const role = (id) => read(`/v1/roles/${encodeURIComponent(id)}`);
 // The talks with all roles that have some words, those that were pinned first, then by when they were last spoken on.
 export const talks = (words, limit) => read(`/v1/threads?${new URLSearchParams({ search: words, limit })}`);
 export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);
 export const turn = (id, thread, one) => read(`${at(thread)}/turns/${encodeURIComponent(one)}?${of(id)}&language=${language}`);
+
+export const heard = (scene, thread, turn) => read(`${at(thread)}/heard?${new URLSearchParams({ role: scene, turn })}`);
 
 export const talkFile = (one, form) => `${at(one.id)}/export?${of(one.role)}&form=${form}`;
 export const roleFile = (id, form) => `${about(id)}/export?form=${form}`;
@@ -143,7 +146,7 @@ export function messagesOf(path) {
 
 /* Have a turn taken. `heard` gets every part of the reply, `thought` every line of why; returns the id of the turn.
    What comes to an end without its last word was cut off. */
-export async function speak({ model, thread, messages, kind, user, signal, heard, thought }) {
+export async function speak({ model, thread, messages, kind, user, signal, heard, thought, speaks = () => null }) {
   const response = await request("/v1/chat/completions", {
     method: "POST",
     signal,
@@ -160,6 +163,7 @@ export async function speak({ model, thread, messages, kind, user, signal, heard
     const part = JSON.parse(data);
     if (part.error) throw refusal(0, part.error);
     turnId = part.turn || turnId;
+    if (part.speaker) speaks(part.speaker);
     const delta = part.choices?.[0]?.delta ?? {};
     if (delta.reasoning_content) thought(delta.reasoning_content);
     if (delta.content) heard(delta.content);

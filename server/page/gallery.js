@@ -5,6 +5,7 @@ import { $, button, h, oneLine } from "./dom.js";
 import { face } from "./faces.js";
 import { openDialog } from "./menu.js";
 import { methodName } from "./methods.js";
+import { sceneCards } from "./scene.js";
 import { sign } from "./signs.js";
 import { language, NAMES, t } from "./texts.js";
 import { badge } from "./views.js";
@@ -13,7 +14,7 @@ import { refusal, sent } from "./working.js";
 const MOST = 60; // that are drawn before somebody asks for more
 
 /* `talk` opens a character, `make` begins another one, where that is allowed. */
-export function galleryView({ roles, about, talk, make, cast, connect }) {
+export function galleryView({ roles, scenes, about, talk, make, cast, connect }) {
   const list = h("ul", { class: "roles" });
   const more = h("p", { class: "tools" });
   const search = h("input", { type: "search", id: "search-roles", maxlength: "100", autocomplete: "off", placeholder: t("search_roles"), "aria-label": t("search_roles"), oninput: () => draw(MOST) });
@@ -32,8 +33,13 @@ export function galleryView({ roles, about, talk, make, cast, connect }) {
     h("h2", {}, t(roles.length ? "welcome" : "nobody")),
     about.embedded ? h("p", { class: "faint" }, t("embedded"), about.connection ? [" ", button(t("connect_model"), connect)] : null) : null,
     h("div", { class: "search" }, search,
+      scenes.length ? button(t("scenes"), () => {
+        const title = $("gallery").querySelector(".scenes-title");
+        title.scrollIntoView();
+        title.focus();
+      }, { id: "to-scenes" }) : null,
       about.changes ? button([sign("plus"), t("new_character")], make, { id: "new-character", class: "main" }) : button(t("cast"), () => cast(), { id: "cast-here" })),
-    status, list, more));
+    status, list, more, scenes.length ? [h("h3", { class: "scenes-title", tabindex: "-1" }, t("scenes")), h("p", { class: "faint" }, t("scenes_mean")), sceneCards(scenes, talk)] : null));
 }
 
 const lineOf = (one) => one.line || one.profile || "";

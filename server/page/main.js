@@ -5,12 +5,14 @@ import { treeList } from "./branches.js";
 import { Casting } from "./casting.js";
 import { compareView, sends } from "./compare.js";
 import { $, button, h, oneLine } from "./dom.js";
-import { Knowledge } from "./knowledge.js";
 import { face } from "./faces.js";
+import { Heard } from "./heard.js";
+import { Knowledge } from "./knowledge.js";
 import { galleryView, newCharacter } from "./gallery.js";
 import { openDialog, openMenu } from "./menu.js";
 import { fitting, methodName, withProfile } from "./methods.js";
 import { Remembered } from "./remembered.js";
+import { faceOf, forScene, openCues, sceneGreeting, SceneScreen, staged, stageOf } from "./scene.js";
 import { Screen, toEnd } from "./screen.js";
 import { openSettings } from "./settings.js";
 import { sign } from "./signs.js";
@@ -26,7 +28,7 @@ const AS = "dramaturg-as";
 const WHY = "dramaturg-why"; // whether why stands open beside a talk
 const ASKED_AGAIN = 2500; // milliseconds between two looks for a server that is away
 
-const now = { roles: [], about: null, role: null, methods: [], method: "", as: localStorage.getItem(AS) ?? "", talk: null, screen: null, why: null, view: "" };
+const now = { roles: [], scenes: [], about: null, role: null, methods: [], method: "", as: localStorage.getItem(AS) ?? "", talk: null, screen: null, why: null, view: "" };
 const told = (text) => ($("live").textContent = text);
 
 /* Errors: what stands in the alert, and what can be done there. */
@@ -117,18 +119,21 @@ function threadName() {
   return `${when} ${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
 }
 
+const everybody = () => [...now.roles, ...now.scenes];
+
 async function readRoles() {
   now.about = await api.roles();
   now.roles = now.about.data;
-  if (now.role) now.role = now.roles.find((one) => one.id === now.role.id) ?? now.role;
+  now.scenes = (await api.scenes()).map((one) => staged(one, now.roles));
+  if (now.role) now.role = everybody().find((one) => one.id === now.role.id) ?? now.role;
 }
 
 async function start() {
   await readRoles();
-  const role = now.roles.find((one) => one.id === chosen().get("role") && !one.error);
+  const role = everybody().find((one) => one.id === chosen().get("role") && !one.error);
   if (role) await openRole(role, chosen().get("thread"), chosen().get("turn"));
   else show("gallery");
-  await quietly(() => talks.read(now.roles));
+  await quietly(() => talks.read(everybody()));
 }
 
 const talks = new Talks({
@@ -148,7 +153,7 @@ const talks = new Talks({
 
 async function openRole(role, thread = "", turn = "") {
   now.role = role;
-  now.methods = withProfile((await api.role(role.id)).methods);
+  now.methods = role.scene ? [] : withProfile((await api.role(role.id)).methods);
   now.method = fitting(now.methods, localStorage.getItem(METHOD) ?? now.about.method);
   await openTalk(thread, turn);
   await quietly(() => talks.read());
@@ -168,7 +173,7 @@ async function openTalk(thread = "", turn = "") {
     grow: (going) => talk === now.talk && now.screen.grow(going),
   });
   now.talk = talk;
-  now.screen = new Screen(now.role, {
+  now.screen = new (now.role.scene ? SceneScreen : Screen)(now.role, {
     edit: (id, text) => take((how) => talk.ask(id, text, how)),
     rewrite: (id, text) => talk.rewrite(id, text),
     swipe: (id) => take((how) => talk.swipe(id, how)),
@@ -180,6 +185,7 @@ async function openTalk(thread = "", turn = "") {
   $("turns").replaceChildren();
   if (now.view !== "talk") show("talk");
   else heading();
+  forScene(now.role.scene ? now.role : null);
   await talk.open(turn);
   talks.mark();
   toEnd(true);
@@ -213,7 +219,7 @@ function draw() {
   remember();
 }
 
-const greeting = () =>
+const greeting = () => now.role.scene ? sceneGreeting(now.role) :
   h("div", { class: "greeting" }, face(now.role, "huge"), h("h2", {}, now.role.name), h("p", {}, oneLine(now.role.line || now.role.profile, 300)),
     now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : null);
 const wide = () => matchMedia("(min-width: 70em)").matches;
@@ -223,7 +229,7 @@ const wide = () => matchMedia("(min-width: 70em)").matches;
 async function look() {
   const { talk } = now;
   clearTimeout(look.timer);
-  if (!talk || talk.fresh || talk.coming) {
+  if (!talk || talk.fresh || talk.coming || talk.scene) {
     showBecame(talk, null);
     return showWaiting(talk, null);
   }
@@ -294,7 +300,7 @@ async function take(work) {
   const { talk } = now;
   if (talk.coming) return;
   const { fresh } = talk;
-  told(t("thinks", { name: now.role.name }));
+  told(talk.scene ? t("scene_thinks") : t("thinks", { name: now.role.name }));
   const asking = async () => {
     await work({ method: now.method, user: now.as });
     const last = talk.path[talk.path.length - 1];
@@ -312,7 +318,9 @@ async function take(work) {
 
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const text = $("say").value.trim();
+  send($("say").value.trim());
+});
+function send(text) {
   const { talk } = now;
   if (!text || talk.coming) return;
   $("say").value = "";
@@ -322,7 +330,14 @@ $("form").addEventListener("submit", (event) => {
     if ($("say").value.trim() === text) $("say").value = "";
     return talk.say(text, how);
   });
-});
+}
+$("cues").addEventListener("click", () => openCues($("cues"), now.role, stageOf(now.role, now.talk.path), {
+  send,
+  begin: (text) => {
+    $("say").value = text;
+    $("say").focus();
+  },
+}));
 $("say").addEventListener("keydown", (event) => sends(event, $("form")));
 $("stop").addEventListener("click", () => now.talk?.stop());
 
@@ -348,7 +363,7 @@ async function openWhy(id, wanted) {
   $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits_why")));
   let view;
   try {
-    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo, now.about.changes ? (one) => openSource(talk.role, one, keyWanted) : null);
+    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo, now.about.changes ? (one, role) => openSource(role || talk.role, one, keyWanted) : null, now.role);
   } catch (error) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
@@ -435,7 +450,7 @@ $("close-side").addEventListener("click", () => (closeSide(), $("open-side").foc
 function heading() {
   const about = now.view !== "gallery" && now.view !== "casting" && now.role;
   $("title").replaceChildren(about
-    ? button([face(now.role), h("span", { class: "name" }, now.role.name), sign("down")], () => roleMenu(), { id: "about-role", "aria-haspopup": "menu" })
+    ? button([faceOf(now.role), h("span", { class: "name" }, now.role.name), sign("down")], () => roleMenu(), { id: "about-role", "aria-haspopup": "menu" })
     : t(now.view === "casting" ? "cast" : "all_characters"));
   $("back").hidden = now.view === "talk" || !now.talk;
   $("toggle-why").hidden = now.view !== "talk";
@@ -444,7 +459,13 @@ function heading() {
 
 function roleMenu() {
   const file = (form) => () => trying(() => api.download(api.roleFile(now.role.id, form)));
-  openMenu($("about-role"), [
+  if (now.role.scene) {
+    return openMenu($("about-role"), [
+      [t("heard_view"), () => show("heard"), { id: "open-heard" }],
+      [t("branches"), branches, { id: "open-branches" }],
+    ]);
+  }
+  return openMenu($("about-role"), [
     [t("knowledge"), () => show("knowledge"), { id: "open-knowledge" }],
     [t("memory"), () => show("memory"), { id: "open-memory" }],
     [t("branches"), branches, { id: "open-branches" }],
@@ -467,7 +488,7 @@ function branches() {
 
 /* What stands in the middle: the talk, two methods side by side, what the role knows or remembers, or casting another. */
 
-const VIEWS = ["gallery", "talk", "both", "knowledge", "memory", "casting"];
+const VIEWS = ["gallery", "talk", "both", "heard", "knowledge", "memory", "casting"];
 
 function show(what, files, role) {
   now.view = what;
@@ -475,18 +496,21 @@ function show(what, files, role) {
   document.body.classList.toggle("beside", what !== "talk");
   closeSide();
   heading();
+  forScene(now.role?.scene ? now.role : null);
   if (what === "gallery") gallery();
   if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: now.method, user: now.as, threadName, told });
   if (what === "knowledge") openKnowledge(files);
   else $("knowledge").replaceChildren();
   if (what === "memory") openMemory();
   else $("memory").replaceChildren();
+  if (what === "heard") openHeard();
+  else $("heard").replaceChildren();
   if (what === "casting") openCasting(files, role);
   else $("casting").replaceChildren();
 }
 
 function gallery() {
-  galleryView({ roles: now.roles, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), connect: settings });
+  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), connect: settings });
 }
 
 const make = (files) =>
@@ -502,7 +526,7 @@ function openCasting(files, role) {
 // A role has other files than before, or there is another one: so have its methods, and the list of roles.
 const otherFiles = () => quietly(async () => {
   await readRoles();
-  if (!now.role) return;
+  if (!now.role || now.role.scene) return;
   now.methods = withProfile((await api.role(now.role.id)).methods);
   now.method = fitting(now.methods, now.method);
 });
@@ -513,6 +537,12 @@ function talk(id) {
     const role = now.roles.find((one) => one.id === id);
     if (role) await openRole(role);
   });
+}
+
+function openHeard() {
+  const { role, talk } = now;
+  const turn = talk.path.findLast((one) => !one.own)?.id ?? "";
+  new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id), close: () => show("talk") }).open();
 }
 
 function openMemory() {
@@ -531,13 +561,16 @@ async function forgotten() {
   await quietly(() => because(now.talk));
 }
 
-// Show a turn of a talk, wherever it stands; "" is this talk.
-function goTo(thread, turn) {
+// Show a turn of a talk, wherever it stands, of this role or a scene; "" is this talk. It is found by any of its lines.
+function goTo(thread, line, of = "") {
   show("talk");
   if (!wide()) setWhy(false);
   return trying(async () => {
-    if (thread && thread !== now.talk.thread) await openTalk(thread);
+    const scene = of && of !== now.role.id ? everybody().find((one) => one.id === of) : null;
+    if (scene) await openRole(scene, thread);
+    else if (thread && thread !== now.talk.thread) await openTalk(thread);
     const { talk } = now;
+    const turn = [...talk.tree.turns.values()].find((one) => one.lines?.some((other) => other.id === line))?.id ?? line;
     if (!talk.tree.get(turn)) return;
     if (!talk.path.some((one) => one.id === turn)) talk.show(talk.tree.end(turn));
     now.screen.reveal(talk, turn);
@@ -558,7 +591,7 @@ addEventListener("drop", (event) => {
   const files = [...(event.dataTransfer?.files ?? [])];
   if (!files.length || !now.about) return;
   if ($("dialog").open || (now.view === "gallery" && now.about.changes && /\.(png|json|charx)$/i.test(files[0].name))) make(files);
-  else show(now.role && !["casting", "gallery"].includes(now.view) ? "knowledge" : "casting", files);
+  else show(now.role && !now.role.scene && !["casting", "gallery"].includes(now.view) ? "knowledge" : "casting", files);
 });
 
 document.addEventListener("keydown", (event) => {

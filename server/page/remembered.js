@@ -8,6 +8,7 @@ import { badge, list, section, when } from "./views.js";
 
 const STILL = 250; // milliseconds without a key until what was typed is looked for
 
+const sceneName = (id) => id.replace(/^scene:/, "").replaceAll(/[_-]/g, " ");
 const exchanges = (n) => t(n === 1 ? "exchange" : "exchanges", { n });
 
 const said = (entry, name) => entry.said.map((line) =>
@@ -76,7 +77,7 @@ export class Remembered {
 
   noteRow(one) {
     const row = h("li", {}, h("p", { class: "text" }, one.text),
-      h("div", { class: "tools" }, button(t("forget"), () => this.weigh({ ...one, thread: this.thread }, row), { "aria-label": `${t("forget")} ${oneLine(one.text, 80)}` })));
+      h("div", { class: "tools" }, button(t("forget"), () => this.weigh({ ...one, of: this.role, thread: this.thread }, row), { "aria-label": `${t("forget")} ${oneLine(one.text, 80)}` })));
     return row;
   }
 
@@ -124,10 +125,10 @@ export class Remembered {
 
   row(one) {
     const row = h("li", {},
-      h("div", { class: "marks" }, badge(when(one.at)), one.pinned ? badge(t("pinned"), "some") : null, one.here ? null : badge(titled(one.thread), "some")),
+      h("div", { class: "marks" }, badge(when(one.at)), one.pinned ? badge(t("pinned"), "some") : null, one.here ? null : badge(one.of === this.role ? titled(one.thread) : t("in_scene", { name: sceneName(one.of) }), "some")),
       said(one, this.name),
       h("div", { class: "tools" },
-        button(t("show_where"), () => this.go(one.thread, one.turn)),
+        button(t("show_where"), () => this.go(one.thread, one.turn, one.of)),
         button(t(one.pinned ? "unpin" : "pin"), () => this.pin(one, row), { title: t("pin_means") }),
         button(t("forget"), () => this.weigh(one, row))));
     return row;
@@ -150,7 +151,7 @@ export class Remembered {
 
   async pin(one, row) {
     const pinned = !one.pinned;
-    if (!(await this.change(row, () => api.pin(this.role, one.thread, [one.id], pinned), () => this.pin(one, row)))) return;
+    if (!(await this.change(row, () => api.pin(one.of, one.thread, [one.id], pinned), () => this.pin(one, row)))) return;
     const other = this.row({ ...one, pinned });
     row.replaceWith(other);
     other.querySelectorAll("button")[1].focus();
@@ -159,14 +160,14 @@ export class Remembered {
 
   // What goes with it, and what that means, before anything does.
   async weigh(one, row) {
-    const gone = await this.change(row, () => api.toForget(this.role, one.thread, [one.id]), () => this.weigh(one, row));
+    const gone = await this.change(row, () => api.toForget(one.of, one.thread, [one.id]), () => this.weigh(one, row));
     if (!gone) return;
     for (const other of row.querySelectorAll("button")) other.disabled = false;
     row.querySelector(".card")?.remove();
     const others = gone.said.filter((other) => other.id !== one.id);
     const back = button(t("cancel"), () => (card.remove(), row.querySelector("button").focus()));
     const card = h("div", { class: "card", role: "group", "aria-label": t("forget") },
-      h("p", {}, t("forget_means", { name: this.name })),
+      h("p", {}, t("forget_means", { name: this.name }), one.of === this.role ? null : ` ${t("forget_in_scene")}`),
       others.length ? [h("p", {}, t("forget_too", { n: gone.total - 1 })), h("ul", { class: "found" }, others.map((other) => h("li", {}, said(other, this.name))))] : null,
       h("div", { class: "tools" }, button(t("forget_now"), () => this.forget(one, row), { class: "main" }), back));
     row.append(card);
@@ -174,7 +175,7 @@ export class Remembered {
   }
 
   async forget(one, row) {
-    const gone = await this.change(row, () => api.forget(this.role, one.thread, [one.id]), () => this.forget(one, row));
+    const gone = await this.change(row, () => api.forget(one.of, one.thread, [one.id]), () => this.forget(one, row));
     if (!gone) return;
     await this.changed();
     await this.read(0);

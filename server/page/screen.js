@@ -51,7 +51,7 @@ export class Screen {
   item(talk, one, last) {
     const known = talk.known?.id === one.id;
     const marks = JSON.stringify([
-      one.question, one.reply, one.cut, last, known,
+      one.question, one.reply, one.lines, one.cut, last, known,
       talk.tree.replies(one).map((other) => other.id), talk.tree.questions(one).map((other) => other.id),
     ]);
     const before = this.drawn.get(one.id);
@@ -66,18 +66,29 @@ export class Screen {
   asked(talk, one) {
     const { does } = this;
     const questions = talk.tree.questions(one);
-    const box = h("div", { class: "asked", tabindex: "-1" }, h("span", { class: "unseen" }, t("you")), saidText(one.question));
+    const [kind, inside] = this.askedView(one);
+    const box = h("div", { class: `asked ${kind}`, tabindex: "-1" }, inside);
     box.append(h("div", { class: "tools" },
       variants(questions, one, does.show, talk, "question_before", "question_next"),
       act("edit", "edit_question", () => editor(box, one.question, "save_question", (text) => does.edit(one.id, text)))));
     return box;
   }
 
+  // How a message looks: its kind, and what stands in it.
+  askedView(one) {
+    return ["", [h("span", { class: "unseen" }, t("you")), saidText(one.question)]];
+  }
+
   replied(talk, one, last) {
+    const box = h("div", { class: "words" }, h("span", { class: "who" }, this.role.name), saidText(one.reply));
+    this.endOf(talk, one, last, box, (save) => editor(box, one.reply, "save", save));
+    return h("div", { class: "reply", tabindex: "-1" }, face(this.role), box);
+  }
+
+  // Below a reply: what it rests on, and what can be done with it; `edited` has it written anew.
+  endOf(talk, one, last, box, edited) {
     const { does } = this;
     const replies = talk.tree.replies(one);
-    const box = h("div", { class: "words" }, h("span", { class: "who" }, this.role.name), saidText(one.reply));
-    const reply = h("div", { class: "reply", tabindex: "-1" }, face(this.role), box);
     if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
     const known = talk.known?.id === one.id;
     box.append(
@@ -85,12 +96,11 @@ export class Screen {
       h("div", { class: "tools" },
         variants(replies, one, does.show, talk, "before", "next"),
         one.question ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
-        act("edit", "edit_reply", () => editor(box, one.reply, "save", (text) => does.rewrite(one.id, text))),
-        last && one.question ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
+        act("edit", "edit_reply", () => edited((text) => does.rewrite(one.id, text))),
+        last && (one.question || this.role.scene) ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
         act("copy", "copy", () => does.copy(one.reply)),
         last ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
         one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why")));
-    return reply;
   }
 
   comingItem(going) {
@@ -171,7 +181,7 @@ function variants(all, one, show, talk, before, next) {
 const act = (name, text, does, kind = "") => button(sign(name), does, { class: kind, "aria-label": t(text), title: t(text) });
 
 // A text that can be written anew in its place.
-function editor(box, text, save, saved) {
+export function editor(box, text, save, saved) {
   const input = h("textarea", { rows: "4", "aria-label": t("edit") }, text);
   const inside = [...box.children];
   const back = () => box.replaceChildren(...inside);
@@ -182,7 +192,7 @@ function editor(box, text, save, saved) {
     back();
     if (input.value.trim() && input.value !== text) saved(input.value.trim());
   };
-  box.replaceChildren(...inside.filter((one) => !one.matches(".text, .tools, .because, .warning")), input, h("div", { class: "tools" }, button(t(save), keep, { class: "main" }), button(t("cancel"), back)));
+  box.replaceChildren(...inside.filter((one) => !one.matches(".text, .tools, .because, .warning, .reply, .narrated")), input, h("div", { class: "tools" }, button(t(save), keep, { class: "main" }), button(t("cancel"), back)));
   input.focus();
 }
 

@@ -9,6 +9,7 @@ export class Talk {
   /* `draw` is called when the branch on the screen is another; `grow` while a reply comes. */
   constructor({ role, thread, fresh, draw, grow }) {
     Object.assign(this, { role, thread, fresh, draw, grow });
+    this.scene = role.startsWith("scene:");
     this.tree = new Tree();
     this.at = null; // the last turn on the screen
     this.coming = null; // the turn that is being taken
@@ -76,6 +77,7 @@ export class Talk {
   }
 
   goOn(id, how) {
+    if (this.scene) return this.say("/go", how);
     const one = this.tree.get(id);
     return this.take({ after: one.after, question: one.question, begun: one.reply, kind: "continue" }, how);
   }
@@ -102,14 +104,14 @@ export class Talk {
     const before = this.at;
     const path = this.tree.path(asked.after);
     const messages = [...api.messagesOf(path), ...api.messagesOf([{ question: asked.question || "…", reply: asked.begun }])];
-    const going = { ...asked, reply: asked.begun, thoughts: [], stopper: new AbortController() };
+    const going = { ...asked, reply: asked.begun, thoughts: [], speakers: [], stopper: new AbortController() };
     this.coming = going;
     this.further = null;
     this.at = asked.after;
     this.draw();
     try {
       const id = await api.speak({
-        model: `${this.role}:${how.method}`,
+        model: this.scene ? this.role : `${this.role}:${how.method}`,
         thread: this.thread,
         messages,
         kind: asked.kind,
@@ -122,6 +124,10 @@ export class Talk {
         },
         thought: (text) => {
           going.thoughts.push(text.trim());
+          this.grow(going);
+        },
+        speaks: (role) => {
+          going.speakers.push(role);
           this.grow(going);
         },
       });
@@ -137,7 +143,7 @@ export class Talk {
   async settled(going, id, path) {
     this.fresh = false;
     this.left = false;
-    if (!id || path.some((one) => one.own)) {
+    if (!id || this.scene || path.some((one) => one.own)) {
       this.drop(path);
       await this.read();
     } else {

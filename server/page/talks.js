@@ -2,8 +2,8 @@
 
 import * as api from "./api.js";
 import { $, button, h, oneLine } from "./dom.js";
-import { face } from "./faces.js";
 import { askFor, openMenu } from "./menu.js";
+import { faceOf } from "./scene.js";
 import { sign } from "./signs.js";
 import { language, t } from "./texts.js";
 
@@ -15,7 +15,7 @@ const named = new Map(); // the titles of talks that were listed, by their names
 // What a talk is called where its name is known alone.
 export const titled = (name) => named.get(name) ?? name;
 
-const titleOf = (one) => oneLine(one.title, 80) || t("untitled");
+const titleOf = (one) => oneLine(one.title, 80) || t(one.role.startsWith("scene:") ? "untitled_scene" : "untitled");
 
 export class Talks {
   /* `open` opens a talk, `now` gives the one that is open, `trying` does something that may not work, `gone` is called
@@ -44,7 +44,7 @@ export class Talks {
 
   row(one) {
     const role = this.roles.find((other) => other.id === one.role) ?? { id: one.role, name: one.role };
-    const open = button([face(role), h("span", { class: "words" }, h("span", { class: "title" }, titleOf(one)), h("small", {}, role.name, one.last ? ` · ${ago(one.last)}` : "")),
+    const open = button([faceOf(role), h("span", { class: "words" }, h("span", { class: "title" }, titleOf(one)), h("small", {}, role.name, one.last ? ` · ${ago(one.last)}` : "")),
       one.pinned ? sign("pin") : null], () => this.open(role, one.id), { class: "open-talk", "data-role": one.role, "data-thread": one.id });
     const more = button(sign("more"), () => this.menu(more, one, role), { class: "icon", "aria-haspopup": "menu", "aria-label": t("more_of", { name: titleOf(one) }) });
     return h("li", {}, open, more);
@@ -58,9 +58,9 @@ export class Talks {
     openMenu(anchor, [
       [t("rename"), () => askFor(t("rename"), { value: titleOf(one), ok: t("save"), done: (title) => title && changed(() => api.changeTalk(one, { title })) })],
       [t(one.pinned ? "unpin" : "pin"), () => changed(() => api.changeTalk(one, { pinned: !one.pinned }))],
-      [t("export_talk"), () => this.trying(() => api.download(api.talkFile(one, "chat")))],
-      [t("export_lines"), () => this.trying(() => api.download(api.talkFile(one, "jsonl")))],
-      [t("delete"), () => askFor(t("delete_talk"), { means: t("delete_means", { title: titleOf(one), name: role.name }), ok: t("delete"), danger: true,
+      ...(role.scene ? [["export_script", "script"]] : [["export_talk", "chat"], ["export_lines", "jsonl"]]).map(([text, form]) =>
+        [t(text), () => this.trying(() => api.download(api.talkFile(one, form)))]),
+      [t("delete"), () => askFor(t("delete_talk"), { means: t(role.scene ? "delete_scene_means" : "delete_means", { title: titleOf(one), name: role.name }), ok: t("delete"), danger: true,
         done: () => changed(async () => {
           await api.deleteTalk(one);
           this.gone(one);

@@ -17,9 +17,9 @@ const MECHANISMS = [
 
 /* A sentence first, then how the method works, then the parts; what machines count is folded. Where
    they are given, `go` shows a turn of a talk, and `open` the document that a piece of evidence is from. */
-export function whyView(turn, go = null, open = null) {
+export function whyView(turn, go = null, open = null, of = {}) {
   const evidence = turn.evidence && typeof turn.evidence === "object" ? turn.evidence : {};
-  const parts = partViews(evidence, go, open);
+  const parts = of.scene ? lineViews(evidence, of, go, open) : partViews(evidence, go, open);
   const cost = tried("usage", () => costView(turn.usage ?? {}));
   const sentence = h("p", { class: "because" }, turn.why || t("no_evidence"));
   if (!parts.length && !cost) return [sentence];
@@ -32,6 +32,17 @@ export function whyView(turn, go = null, open = null) {
     }
   });
   return [sentence, how, ...parts, h("details", { class: "rest counted" }, h("summary", {}, t("details")), cost, rest)].filter(Boolean);
+}
+
+// Of a scene, each line has its own reasons, and what was kept from who says it.
+function lineViews(evidence, scene, go, open) {
+  return Object.entries(evidence).filter(([, value]) => value && typeof value === "object").map(([name, value]) => {
+    const id = name.split(" ")[0];
+    const kept = value.not_heard ?? [];
+    const who = scene.cast.find((one) => one.id === id)?.name ?? id;
+    const inside = [kept.length ? h("p", {}, t("not_heard", { name: who, n: kept.length })) : null, partViews(value, go, open && ((one) => open(one, id)))].flat().filter(Boolean);
+    return section(oneLine(name.replace(id, who), 60), inside.length ? inside : [h("p", { class: "faint" }, t("line_alone", { name: who }))], { class: "part" });
+  }).filter(Boolean);
 }
 
 function partViews(evidence, go, open) {
