@@ -4,6 +4,7 @@ Run it after `make build/clients/.playwright`:
 
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py          # the sheets of states
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py looks    # on a phone, a tablet, and wide
+    PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py scene    # a scene, and who knew what when
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py moving   # talk.webp
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py film     # needs `dramaturg models pull`
 
@@ -259,6 +260,61 @@ async def looks() -> None:
             kept(light["why"].resize((1280, 800), Image.Resampling.LANCZOS), HERE / "talk.png", 200)
 
 
+STAGED = (
+    "Ye'll sail with a bold crew yet, Dick, if ye have the stomach for it.",
+    "What would I have to do, Mr Silver?",
+    "[He knows too much.] Hush. Where is he, then?",
+    "A pretty evening, and none to hear us.",
+    "I thought I heard something stir, Mr Silver.",
+)
+SAID = (
+    "/next Long John Silver",
+    "/next Dick Johnson",
+    "/leave Dick Johnson",
+    "/whisper Long John Silver: The boy is in the barrel.",
+)
+
+
+async def played(house: House) -> None:
+    """Some lines of the example scene."""
+    page = house.page
+    await page.locator("#gallery .scenes").get_by_role("button", name="Apple barrel").click()
+    await page.wait_for_selector(".greeting .cast")
+    for line in SAID:
+        await house.say(line)
+    await house.say("/enter Dick Johnson")
+
+
+async def scene() -> None:
+    """A scene at two sizes: before it begins, as it is played, what can be done in it, and who knew what when."""
+    for size in ("phone", "wide"):
+        found: Pictures = {}
+        lines = iter(STAGED * 4)
+        how = {"parts": {"reply": lambda _, lines=lines: next(lines)}, "settings": {"redraws": 0, "summary_tokens": 0}}
+        with tempfile.TemporaryDirectory() as at:
+            async with page_house(Path(at), *LOOKS[size], **how) as house:
+                page = house.page
+                await page.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+                async def shot(title: str, page: Any = page, found: Pictures = found) -> None:
+                    await page.wait_for_timeout(250)
+                    found[title] = Image.open(BytesIO(await page.screenshot())).convert("RGB")
+
+                await played(house)
+                await shot("a scene")
+                await page.click("#cues")
+                await shot("what can be done in it")
+                await page.keyboard.press("Escape")
+                await house.menu("#open-heard")
+                await page.wait_for_selector("#heard td")
+                await page.locator("#heard tbody tr", has_text="boy is in the barrel").locator("td").nth(1).click()
+                await shot("who knew what when, and why")
+                await page.select_option("#heard-by", label="what Dick Johnson knows")
+                await shot("what one role knows")
+        columns, wide = (4, COLUMNS["phone"][1]) if size == "phone" else (2, COLUMNS["wide"][1])
+        kept(sheet(found, wide, columns, dark=False), HERE / f"scene_{size}.png", 200)
+
+
 GROWS = """async () => {
   const { showText } = await import("/page/markdown.js");
   const reply = document.querySelector(".turn:last-child .reply");
@@ -416,4 +472,4 @@ if __name__ == "__main__":
     if lacks := missing("playwright"):
         raise SystemExit(lacks)
     HERE.mkdir(exist_ok=True)
-    asyncio.run({"film": film, "looks": looks, "moving": moving}.get("".join(sys.argv[1:2]), states)())
+    asyncio.run({"film": film, "looks": looks, "moving": moving, "scene": scene}.get("".join(sys.argv[1:2]), states)())

@@ -19,7 +19,7 @@ export class Heard {
     this.status = h("p", { class: "faint", role: "status" });
     this.more = h("p", { class: "tools" });
     this.table = h("div", { class: "heard-table" });
-    this.why = h("div", { class: "heard-why", "aria-live": "polite" }, h("p", { class: "faint" }, t("heard_hint")));
+    this.why = h("div", { class: "heard-why", "aria-live": "polite" });
     this.body = h("div", { class: "heard" },
       h("div", { class: "search" }, h("label", { for: "heard-by" }, t("heard_filter")), this.who, this.status), legend(), this.more, this.table, this.why);
     root.replaceChildren(h("div", { class: "head" }, h("h2", { tabindex: "-1" }, t("heard_view")), button(t("close"), close)), this.body);
@@ -44,6 +44,8 @@ export class Heard {
     const shown = lines.map((one, at) => ({ ...one, number: at + 1 })).filter((one) => only < 0 || HEARD.includes(one.cells[only]));
     const left = Math.max(0, shown.length - this.most);
     this.rows = shown.slice(left);
+    this.looked = null;
+    this.why.replaceChildren(h("p", { class: "faint" }, t("heard_hint")));
     this.status.textContent = lines.length ? t("heard_count", { n: shown.length, all: lines.length }) : t("heard_nothing");
     this.more.replaceChildren(left ? button(t("heard_earlier", { n: left }), () => ((this.most += 1000), this.draw())) : "");
     if (!this.rows.length) return this.table.replaceChildren();

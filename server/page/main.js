@@ -122,9 +122,10 @@ function threadName() {
 const everybody = () => [...now.roles, ...now.scenes];
 
 async function readRoles() {
-  now.about = await api.roles();
-  now.roles = now.about.data;
-  now.scenes = (await api.scenes()).map((one) => staged(one, now.roles));
+  const [about, scenes] = await Promise.all([api.roles(), api.scenes()]);
+  now.about = about;
+  now.roles = about.data;
+  now.scenes = scenes.map((one) => staged(one, now.roles));
   if (now.role) now.role = everybody().find((one) => one.id === now.role.id) ?? now.role;
 }
 
@@ -304,7 +305,7 @@ async function take(work) {
   const asking = async () => {
     await work({ method: now.method, user: now.as });
     const last = talk.path[talk.path.length - 1];
-    if (last && talk === now.talk) told(last.own ? t("stopped") : t("said", { name: now.role.name, text: last.reply }));
+    if (last && talk === now.talk) told(last.own ? t("stopped") : t("said", { name: now.role.name, text: now.screen.plain(last) }));
     if (fresh && !talk.fresh) await quietly(() => talks.read());
   };
   now.asking = asking;

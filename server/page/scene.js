@@ -78,7 +78,12 @@ export class SceneScreen extends Screen {
 
   whispered(line) {
     if (line.kind !== "whisper") return null;
-    return badge(line.to.length ? t("whispers_to", { names: line.to.map((id) => this.named(id).name).join(", ") }) : t("whispers"), "some");
+    const names = line.to.map((id) => this.named(id).name).join(", ") || (line.by !== "user" && this.role.user);
+    return badge(names ? t("whispers_to", { names }) : t("whispers"), "some");
+  }
+
+  plain(one) {
+    return written(one, this.role.cast);
   }
 
   // What the user's message does: it is said or whispered, narrated, or a command that nobody hears.
@@ -94,7 +99,7 @@ export class SceneScreen extends Screen {
   replied(talk, one, last) {
     const said = one.lines && !one.own ? one.lines.filter((line) => line.id !== one.id) : linesIn(one.reply, this.role.cast);
     const box = h("div", { class: "replies", tabindex: "-1" }, said.length ? said.map((line) => this.lineView(line)[0]) : h("p", { class: "narrated text" }, one.reply));
-    this.endOf(talk, one, last, box, (save) => editor(box, written(one, this.role.cast), "save", save));
+    this.endOf(talk, one, last, box, (save) => editor(box, this.plain(one), "save", save));
     return box;
   }
 

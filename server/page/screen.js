@@ -74,6 +74,11 @@ export class Screen {
     return box;
   }
 
+  // A reply as a text.
+  plain(one) {
+    return one.reply;
+  }
+
   // How a message looks: its kind, and what stands in it.
   askedView(one) {
     return ["", [h("span", { class: "unseen" }, t("you")), saidText(one.question)]];
@@ -98,7 +103,7 @@ export class Screen {
         one.question ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
         act("edit", "edit_reply", () => edited((text) => does.rewrite(one.id, text))),
         last && (one.question || this.role.scene) ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
-        act("copy", "copy", () => does.copy(one.reply)),
+        act("copy", "copy", () => does.copy(this.plain(one))),
         last ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
         one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why")));
   }

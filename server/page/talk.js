@@ -39,7 +39,7 @@ export class Talk {
     const own = [...this.tree.turns.values()].filter((one) => one.own);
     for (const one of own.filter((other) => other.streamed)) {
       // The server keeps what was streamed before a stop: it takes the place of this screen's own.
-      const kept = read.turns.find((other) => !this.tree.get(other.id) && alike(other, one));
+      const kept = read.turns.find((other) => !this.tree.get(other.id) && alike(other, one, this.scene));
       if (!kept) continue;
       own.splice(own.indexOf(one), 1);
       for (const other of own) if (other.after === one.id) other.after = kept.id;
@@ -188,8 +188,8 @@ export class Talk {
   }
 }
 
-// What was streamed may be a word more than what came here.
-function alike(one, other) {
-  const [a, b] = [one, other].map(({ reply }) => reply.replace(/\s+/g, ""));
-  return one.question.trim() === other.question.trim() && (a.startsWith(b) || b.startsWith(a));
+// What was streamed may be a word more than what came here; of a scene, who speaks may be named in another way.
+function alike(one, other, scene) {
+  const [a, b] = [one, other].map(({ reply }) => [reply, ...(scene ? [reply.replace(/(^|\n\n)[^:\n]{1,100}: ?/g, "$1")] : [])].map((text) => text.replace(/\s+/g, "")));
+  return one.question.trim() === other.question.trim() && a.some((said) => b.some((text) => said.startsWith(text) || text.startsWith(said)));
 }

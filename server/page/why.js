@@ -36,13 +36,15 @@ export function whyView(turn, go = null, open = null, of = {}) {
 
 // Of a scene, each line has its own reasons, and what was kept from who says it.
 function lineViews(evidence, scene, go, open) {
-  return Object.entries(evidence).filter(([, value]) => value && typeof value === "object").map(([name, value]) => {
+  const entries = Object.entries(evidence);
+  const ofLines = entries.filter(([, value]) => value && typeof value === "object");
+  return [fellBack(Object.fromEntries(entries.filter((one) => !ofLines.includes(one)))), ...ofLines.map(([name, value]) => {
     const id = name.split(" ")[0];
     const kept = value.not_heard ?? [];
     const who = scene.cast.find((one) => one.id === id)?.name ?? id;
     const inside = [kept.length ? h("p", {}, t("not_heard", { name: who, n: kept.length })) : null, partViews(value, go, open && ((one) => open(one, id)))].flat().filter(Boolean);
     return section(oneLine(name.replace(id, who), 60), inside.length ? inside : [h("p", { class: "faint" }, t("line_alone", { name: who }))], { class: "part" });
-  }).filter(Boolean);
+  })].filter(Boolean);
 }
 
 function partViews(evidence, go, open) {

@@ -205,7 +205,12 @@ async def test_it_is_said_whose_line_comes(tmp_path: Path) -> None:
         await page.press("#say", "Enter")
         await page.wait_for_selector(".coming .reply .text")
         assert "Jim Hawkins" in await page.inner_text(".coming .reply")
+        await page.press("#say", "Escape")  # what was said before a stop stands
+        await house.settled()
+        assert (await lines(house))[-1] == "Jim Hawkins | Reply"
+        assert await page.locator(".ask-why").count() == 1  # what is on the screen is what the server has
         house.gate.set()
+        await house.press(".replies", "Regenerate")
         await house.settled()
         assert (await lines(house))[-1] == "Jim Hawkins | Reply of mine."
 

@@ -387,6 +387,8 @@ async def test_scenes_are_listed_and_a_wrong_name_is_said(tmp_path: Path) -> Non
         alone = await http.post("/v1/chat/completions", json={"model": "scene:auto", **ask})
         assert (alone.status_code, "X-Role-Group" in alone.json()["error"]["message"]) == (404, True)
         (tmp_path / "library" / "scenes" / "tavern.yaml").write_text("cast: nobody\n", encoding="utf-8")
+        errors = {one["id"]: one.get("error", "") for one in (await http.get("/v1/scenes")).json()["data"]}
+        assert ("tavern.yaml" in errors["scene:tavern"], errors["scene:apple_barrel"]) == (True, "")
         assert (
             "tavern.yaml"
             in (await http.post("/v1/chat/completions", json={"model": "scene:tavern", **ask})).json()["error"][

@@ -84,6 +84,7 @@ class House:
 
     async def open(self, role: str = "Ada Quill", method: str = "amadeus") -> None:
         """Begin a talk with somebody of the gallery."""
+        await self.page.wait_for_selector("#title:not(:empty)")  # then it is known what is shown
         if not await self.page.locator("#gallery").is_visible():
             await self.side("#open-gallery")
         await self.page.locator("#gallery").get_by_role("button", name=role, exact=True).click()
