@@ -72,7 +72,10 @@ def test_every_language_has_every_text_and_each_is_used() -> None:
         assert found.keys() == english.keys()
         assert {key: names for key, names in found.items() if names != english[key]} == {}
     others = [(PAGE / name).read_text(encoding="utf-8") for name in FILES if "/" not in name]
-    used, made = "".join(others), ("lacks_", "does_", "how_", "rests_", "rejected_", "step_", "change_", "cell_", "why_", *CASTING)
+    used, made = (
+        "".join(others),
+        ("lacks_", "does_", "how_", "rests_", "rejected_", "step_", "change_", "cell_", "why_", *CASTING),
+    )
     named = {key for key in english if f'"{key}"' in used or f"{key}:" in used or key.startswith(made)}
     assert english.keys() - named == set()
 
