@@ -22,7 +22,9 @@ from dramaturg.server.chat_requests import LONGEST_NAME, Heard, Shown, Unfit
 from dramaturg.server.reasoning import why
 from dramaturg.server.replies import Piece, Speech
 from dramaturg.server.rooms import AUTO, SCENE, Rooms, UnknownModel, thread_name
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library_folder import Listed, example_card, examples
 from dramaturg.stores.names import normal_name
 from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.scene import SceneContext, flow_of
@@ -71,18 +73,23 @@ class Scenes:
 
     async def shown(self) -> list[dict[str, Any]]:
         """The scenes of the library and the examples, each with its cast; one that cannot be read says why."""
-        return [await self._shown(name) for name in await asyncio.to_thread(scenes_of, self.rooms.library)]
 
-    async def _shown(self, name: str) -> dict[str, Any]:
+        def read() -> list[dict[str, Any]]:
+            listed = self.rooms.library.listed()
+            return [self._shown(name, listed) for name in scenes_of(self.rooms.library)]
+
+        return await asyncio.to_thread(read)
+
+    def _shown(self, name: str, listed: Mapping[str, Listed]) -> dict[str, Any]:
         words = name.replace("_", " ").replace("-", " ")
         about: dict[str, Any] = {"id": f"{SCENES}{name}", "name": words[:1].upper() + words[1:]}
         try:
-            context = await asyncio.to_thread(self._read, name, {})
-            names = {one.role: one.name for one in await members_of(await run_of(context))}
+            context = self._read(name, {})
+            cards = {role: card_in(listed, role) for role in context.playing}
         except (RoleError, ValueError) as error:
             return {**about, "place": "", "opening": "", "user": "", "cast": [], "error": str(error)}
         cast = [
-            {"role": one.role, "name": names[one.role], "hidden": one.hidden, "absent": one.absent}
+            {"role": one.role, "name": cards[one.role].name, "hidden": one.hidden, "absent": one.absent}
             for one in context.cast
         ]
         return {**about, "place": context.place, "opening": context.opening, "user": context.user_role, "cast": cast}
@@ -216,6 +223,17 @@ class Scenes:
         of_server = {name: value for name, value in self.rooms.settings.items() if name in fields}
         of_request = {name: value for name, value in given.items() if name in fields}
         return player.model_copy(update={"settings": {**of_server, **player.settings, **of_request}})
+
+
+def card_in(listed: Mapping[str, Listed], role: str) -> RoleCard:
+    """The card of a role, or of an example, which is not taken into the library for it; it may block.
+
+    Raises:
+        RoleError: there is no such role, or its card cannot be read.
+    """
+    if role not in listed and role not in examples():
+        raise RoleError(f"There is no role {role!r}.")
+    return listed[role].card() if role in listed else example_card(role)
 
 
 def of_caller(model: str, caller: str) -> str:

@@ -389,6 +389,9 @@ async def test_scenes_are_listed_and_a_wrong_name_is_said(tmp_path: Path) -> Non
         (tmp_path / "library" / "scenes" / "tavern.yaml").write_text("cast: nobody\n", encoding="utf-8")
         errors = {one["id"]: one.get("error", "") for one in (await http.get("/v1/scenes")).json()["data"]}
         assert ("tavern.yaml" in errors["scene:tavern"], errors["scene:apple_barrel"]) == (True, "")
+        (tmp_path / "library" / "scenes" / "tavern.yaml").write_text("cast: [{role: nobody}]\n", encoding="utf-8")
+        assert "There is no role 'nobody'" in (await http.get("/v1/scenes")).text
+        (tmp_path / "library" / "scenes" / "tavern.yaml").write_text("cast: nobody\n", encoding="utf-8")
         assert (
             "tavern.yaml"
             in (await http.post("/v1/chat/completions", json={"model": "scene:tavern", **ask})).json()["error"][
@@ -405,6 +408,7 @@ async def test_a_page_is_told_of_scenes_who_speaks_and_who_heard_what(tmp_path: 
             ("ben", "Bennet", False),
             ("tom", "Thomas", True),
         ]
+        assert {one.name for one in (tmp_path / "library").iterdir()} == {*CAST, "scenes"}  # no example is taken in
         of = {"role": "scene:tavern"}
         for line in ("Good evening.", f"/whisper Ada: {SECRET}", "/leave ben", "Where is he?"):
             body = {
