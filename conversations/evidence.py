@@ -245,6 +245,7 @@ class _Evidence(TypedDict, total=False):
     warning: str
     not_heard: list[_NotHeard]
     not_yet: _NotYet
+    not_told: dict[str, Count]
     plan: str
     feeling: str
     strategy: str

@@ -5,7 +5,8 @@ place from what is known. It is made once a moment, and kept with the version.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -84,15 +85,19 @@ def cut_to(index: "Index[Any, S]", store: "S", as_of: AsOf, card: RoleCard) -> "
     """
     if (there := known_cut(store, as_of, card)) is not None:
         return there
-    made = _cut(index, store, as_of, card)
+    return keep_cut(store, (as_of, card.name, card.aliases), _cut(index, store, as_of, card))
+
+
+def keep_cut(store: "S", key: Hashable, made: "S") -> "S":
+    """Keep a version as it is cut, by what it is cut to; the one that is kept already, if another was faster."""
     with _lock:
         for old in list(store.cuts)[: 1 - CUTS]:
             del store.cuts[old]
-        return store.cuts.setdefault((as_of, card.name, card.aliases), made)
+        return store.cuts.setdefault(key, made)
 
 
 def _cut(index: "Index[Any, S]", store: "S", as_of: AsOf, card: RoleCard) -> "S":
-    sources: Any = _Sources(index, store)
+    sources: Any = MadeFrom(index, store)
     cut: Any
     if isinstance(store, KnowledgeGraph):
         texts = TimedTexts(sources.documents(), as_of.timeline)
@@ -123,7 +128,7 @@ def any_known(found: Iterable[bool | None]) -> bool | None:
     return True if True in told else False if False in told else None
 
 
-class _Sources:
+class MadeFrom:
     """What a version was made from, as it was then."""
 
     def __init__(self, index: "Index[Any, Any]", store: IndexStore) -> None:
@@ -137,6 +142,17 @@ class _Sources:
             except (OSError, RoleError):
                 return None
         return data if sha256(data) == digest else None
+
+    def mention(self, word: str) -> bool:
+        """Whether a word stands in one of them, as it was then or, where that is lost, as it is now."""
+        for name, digest in self._made_from.items():
+            data = self._read(name, digest)
+            if data is None:
+                with suppress(OSError, RoleError):
+                    data = self._index.sources.read(name)
+            if data is not None and word in data.decode(errors="replace").casefold():
+                return True
+        return False
 
     def documents(self) -> Mapping[str, Document | None]:
         """The documents by their names; None: nobody knows any more what it said."""
@@ -189,14 +205,18 @@ _LINES = re.compile(r"(?P<file>.+):(?P<first>[0-9]+)(?:–(?P<last>[0-9]+))?")
 
 def _of_scene(source: str, scene: str, files: Mapping[str, Lines], as_of: AsOf) -> bool | None:
     """Whether all lines of a dialogue are known; None also where nobody knows any more which they were."""
+    texts = {when_of_line(line, as_of.timeline) for line in dialogue_lines(source, scene, files)}
+    return as_of.knows(read_moment(text, as_of.timeline) for text in texts if text) if texts else None
+
+
+def dialogue_lines(source: str, scene: str, files: Mapping[str, Lines]) -> list[DialogueLine]:
+    """The lines of a scene where a dialogue says that it is from; none where that is lost."""
     found = _LINES.fullmatch(source)
     if not found or found["file"] not in files:
-        return None
+        return []
     lines = files[found["file"]]
     numbers = range(int(found["first"]), int(found["last"] or found["first"]) + 1)
-    there = (line for at in numbers if isinstance(line := lines.get(at), DialogueLine) and line.scene == scene)
-    texts = {when_of_line(line, as_of.timeline) for line in there}
-    return as_of.knows(read_moment(text, as_of.timeline) for text in texts if text) if texts else None
+    return [line for at in numbers if isinstance(line := lines.get(at), DialogueLine) and line.scene == scene]
 
 
 def not_yet(as_of: AsOf, left_out: Mapping[str, LeftOut], before: Mapping[str, Any]) -> dict[str, Any]:

@@ -293,7 +293,7 @@ async def spoken(
         if cut := len(played.encode()) - len(clipped(played, DIRECTIONS * BYTES).encode()):
             gone["directions"] = cut
         fitted = {"fitted": gone} if gone or shown is not whole else {}
-        shown_why = {**evidence, **fitted, **run.not_yet(cast("Mapping[str, Any]", state).get("evidence"))}
+        shown_why = {**evidence, **fitted, **run.kept_back(cast("Mapping[str, Any]", state).get("evidence"))}
         return line.model_copy(update={"content": continued(begun, line.text)}), shown_why
     raise AssertionError("There is always a last prompt.")
 

@@ -35,7 +35,9 @@ from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.telemetry import note
 from dramaturg.nodes.known import AsOf, as_of_in, cut_to, known_cut, not_yet
 from dramaturg.nodes.open_settings import Closed, Open
+from dramaturg.nodes.told import cut_to_told, own_names, told_cut
 from dramaturg.prompts import Prompt, load, prompts_in
+from dramaturg.stores.documents.secrets import Known
 from dramaturg.stores.index.folder import LeftOut
 from dramaturg.stores.library import is_address, library_at, open_role
 from dramaturg.stores.library_folder import Library
@@ -224,11 +226,14 @@ class Opened:
         self._embedder: Embedder | None = None
         self.left_out: dict[str, LeftOut] = {}
         """By kind, what was kept from the role in this run, since it is later than its time."""
+        self.not_told: dict[str, int] = {}
+        """The same of what others know and the role has not been told."""
         self.at_hand: dict[str, Any] = {}
         """What a node of this run has made that a later one would make again; it says of what, so as to be compared."""
         if outer and all(getattr(context, name) == getattr(outer.context, name) for name in RoleContext.model_fields):
             self._role, self._chat = outer._role, outer._chat
-            self.prompts, self._embedder, self.left_out = outer.prompts, outer._embedder, outer.left_out
+            self.prompts, self._embedder = outer.prompts, outer._embedder
+            self.left_out, self.not_told = outer.left_out, outer.not_told
             self._seen = outer._seen if outer.is_turn == self.is_turn else None
 
     @property
@@ -343,25 +348,43 @@ class Run(Generic[S_co]):
         return as_of_in(self.settings.as_of, self.role.card)
 
     async def as_known(self, index: "Index[Any, Store]", store: "Store") -> "Store":
-        """A version of an index as the role knows it at its time; what is later, evidence says (`not_yet`)."""
+        """A version of an index as the role has been told it, and knows it at its time; see `kept_back`."""
+        card, own = self.role.card, self.own_names
+        told = told_cut(store, own)
+        store = told if told is not None else await asyncio.to_thread(cut_to_told, index, store, own, card)
+        self.opened.not_told.update(store.not_told)
         if (as_of := self.as_of) is None:
             return store
-        there = known_cut(store, as_of, self.role.card)
-        cut = there if there is not None else await asyncio.to_thread(cut_to, index, store, as_of, self.role.card)
+        there = known_cut(store, as_of, card)
+        cut = there if there is not None else await asyncio.to_thread(cut_to, index, store, as_of, card)
         self.keep_back(**cut.left_out)
         return cut
+
+    @property
+    def own_names(self) -> Known:
+        """The names by which `known_to` may name the role."""
+        return own_names(self.role.id, self.role.card)
+
+    def keep_untold(self, **not_told: int) -> None:
+        """Note what was kept from the role since it has not been told, by kind."""
+        self.opened.not_told.update({kind: number for kind, number in not_told.items() if number})
 
     def keep_back(self, **left_out: LeftOut) -> None:
         """Note what was kept from the role, by kind."""
         self.opened.left_out.update(left_out)
 
-    def not_yet(self, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """What evidence says of what was kept from the role in this turn, `not_yet`; nothing where nothing was.
+    def kept_back(self, evidence: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """What evidence says of what was kept from the role in this turn; nothing where nothing was.
+
+        `not_yet` is what is later than its time, `not_told` how much of each kind others know and it does not.
 
         Args:
             evidence: that of the turn so far, which may have been begun by another run.
         """
-        return {} if (as_of := self.as_of) is None else not_yet(as_of, self.opened.left_out, evidence or {})
+        before = evidence or {}
+        not_told = {**(before.get("not_told") or {}), **self.opened.not_told}
+        later = {} if (as_of := self.as_of) is None else not_yet(as_of, self.opened.left_out, before)
+        return {**later, **({"not_told": not_told} if not_told else {})}
 
 
 async def open_run(runtime: Runtime[Any], kind: type[S]) -> Run[S]:

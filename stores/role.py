@@ -24,6 +24,7 @@ from dramaturg.stores.documents.forms import (
     read_questions,
 )
 from dramaturg.stores.documents.memories import memory_paths
+from dramaturg.stores.documents.secrets import is_told, own_names
 from dramaturg.stores.documents.sources import Sources, dialogue_paths, document_paths, finish_begun_change
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.followed import Followed
@@ -70,6 +71,11 @@ class Role:
         """Return the texts of `persona/`, sorted by name; a change that has begun is finished first."""
         finish_begun_change(self.root)
         return read_documents(self.root)
+
+    def told_whole(self) -> list[Document]:
+        """Return the documents of which nothing is kept from the role, for forms that have no place for `known_to`."""
+        own = own_names(self.id, self.card.name, *self.card.aliases)
+        return [one for one in self.documents() if all(is_told(names, own) for _, names in one.known_to)]
 
     def dialogues(self) -> list[DialogueLine]:
         """Return the lines of `dialogues/`."""

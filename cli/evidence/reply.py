@@ -79,12 +79,7 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     for name in ("documents_warning", "speakers_warning"):
         if warning := evidence.get(name):
             yield Text(warning, style="yellow")
-    if kept_back := evidence.get("not_yet"):
-        yield not_yet_view(kept_back)
-    if "not_heard" in evidence:
-        whys = Counter(one["why"] for one in evidence["not_heard"])
-        told = ", ".join(f"{count:,} {one_line(why)}" for why, count in whys.items()) or "nothing"
-        yield Text(f"Not heard since its own last line: {told}.", style="dim")
+    yield from kept_back_views(evidence)
     if error := evidence.get("documents_error"):
         yield Text(f"The role's documents could not be searched: {error}", style="yellow")
     if "retrieved" in evidence:
@@ -94,6 +89,19 @@ def passage_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
     if "selection" in evidence:
         selection = evidence["selection"]
         yield passages_table(selection_title(selection), selection["selected"], selection["verdicts"])
+
+
+def kept_back_views(evidence: Mapping[str, Any]) -> Iterable[RenderableType]:
+    """How much was kept from the role, and why: it is later, others know it, or it was not there to hear it."""
+    if later := evidence.get("not_yet"):
+        yield not_yet_view(later)
+    if not_told := evidence.get("not_told"):
+        kinds = ", ".join(f"{one_line(kind)} ({number:,})" for kind, number in not_told.items())
+        yield Text(f"Not told to it, and known to others: {kinds}.", style="dim")
+    if "not_heard" in evidence:
+        whys = Counter(one["why"] for one in evidence["not_heard"])
+        told = ", ".join(f"{count:,} {one_line(why)}" for why, count in whys.items()) or "nothing"
+        yield Text(f"Not heard since its own last line: {told}.", style="dim")
 
 
 def not_yet_view(kept_back: Mapping[str, Any]) -> Text:

@@ -73,6 +73,8 @@ def export(
             data = dumped(value, indent=4)
     write_whole(file, data, private=wanted == "bundle" and bool(threads))
     note(f"Wrote {len(data):,} bytes to {file}.")
+    if wanted != "bundle" and (untold := len(opened.documents()) - len(opened.told_whole())):
+        note(f"Left out: {untold:,} documents that keep something from {role} (known_to).")
     if wanted == "card" and (left := _not_in_card(opened)):
         note(f"A card has no place for {', '.join(left)}: a bundle ({role}.role.zip) holds everything.")
 
@@ -139,9 +141,9 @@ async def _talks(method: str, role: str, library: str | None, threads: list[str]
 
 
 def _books(role: Role, source: str) -> list[Book]:
-    from dramaturg.stores.index.graph import GRAPH_KIND
+    from dramaturg.nodes.told import told_graph
 
-    books = [book_of_graph(role.card, role.index(GRAPH_KIND).open())] if source == "graph" else books_of(role)
+    books = [book_of_graph(role.card, told_graph(role))] if source == "graph" else books_of(role)
     if not any(book.entries for book in books):
         raise ValueError(f"{role.id!r} has no documents that a lorebook could be made of: teach it some first.")
     return books

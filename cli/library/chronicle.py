@@ -24,6 +24,7 @@ from dramaturg.models.chat import Usage
 from dramaturg.nodes.identity.chronicle import templates, triple_sentence
 from dramaturg.nodes.identity.drafting import ChronicleDraft, chunks_of, draft_chronicle
 from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.told import told_documents
 from dramaturg.stores.documents.chronicle import DRAFT, accept, read_draft, refuse_second_draft, reject, write_draft
 from dramaturg.stores.documents.forms import CHRONICLE, Triple
 from dramaturg.stores.documents.originals import unread_sentence
@@ -156,7 +157,7 @@ def table(title: str, known: KnownChronicle, triples: Sequence[Triple]) -> Table
 
 def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool, as_json: bool) -> None:
     """Draft triples from a role's documents, or say what that costs."""
-    documents = known.role.documents()
+    documents = told_documents(known.role)
     chunks = chunks_of(documents)
     if not chunks:
         lacks = f"{known.role.id!r} has no persona document with text: write one into its folder persona/."

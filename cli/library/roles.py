@@ -119,12 +119,15 @@ def described(role: Role) -> dict[str, Any]:
     from dramaturg.nodes.dialogues.cast import unheard
     from dramaturg.nodes.known import unread_times
     from dramaturg.nodes.text.splitter import longest_paragraph
+    from dramaturg.nodes.told import unknown_knowers
     from dramaturg.stores.index.kinds import KINDS
 
     documents, lines = role.documents(), role.dialogues()
     warning = unheard(role.card, (line.speaker for line in lines))
     unread_when = unread_times(role)
     more = [f"and {len(unread_when) - LISTED:,} more"] if len(unread_when) > LISTED else []
+    knowers = unknown_knowers(role)
+    more_knowers = [f"and {len(knowers) - LISTED:,} more"] if len(knowers) > LISTED else []
     return {
         "role": role.id,
         "name": role.card.name,
@@ -140,6 +143,7 @@ def described(role: Role) -> dict[str, Any]:
         **({"speakers": warning} if warning else {}),
         "memories": len(role.memories()),
         **({"times that cannot be read": [*unread_when[:LISTED], *more]} if unread_when else {}),
+        **({"names in known_to that are unclear": [*knowers[:LISTED], *more_knowers]} if knowers else {}),
         "identity triples": len(role.chronicle().triples),
         "questions": len(role.questions()),
         "indexed": [line for kind in KINDS if (line := index_line(role, kind))],

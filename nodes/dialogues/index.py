@@ -39,6 +39,7 @@ from dramaturg.nodes.turn import clipped
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.documents.originals import uncast_sentence
+from dramaturg.stores.documents.secrets import Names
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.answers import answer_key
@@ -263,21 +264,21 @@ def dialogues_of(files: Mapping[str, Mapping[int, DialogueLine]], card: RoleCard
     """
     speakers, found = Speakers((card.name, *card.aliases)), dict[str, StoredDialogue]()
     for name, lines in files.items():
-        for scene, placed in scenes_of(lines, speakers).items():
+        for (scene, _), placed in scenes_of(lines, speakers).items():
             for part in stretches(placed, longest):
                 dialogue = stored(scene, name, part)
                 found.setdefault(dialogue.id, dialogue)
     return list(found.values())
 
 
-def scenes_of(lines: Mapping[int, DialogueLine], speakers: Speakers) -> dict[str, list[Placed]]:
-    """The lines of each scene of a file: scenes may take turns in it."""
-    scenes: dict[str, list[Placed]] = {}
+def scenes_of(lines: Mapping[int, DialogueLine], speakers: Speakers) -> dict[tuple[str, Names | None], list[Placed]]:
+    """The lines of each scene of a file that the same roles know: scenes may take turns in it."""
+    scenes: dict[tuple[str, Names | None], list[Placed]] = {}
     for number, line in lines.items():
         text = " ".join(line.text.split())
         if line.memory and letters_of(text) and line.speaker.strip():
             spoken = SpokenLine(speaker=speakers.name(line.speaker), text=text)
-            scenes.setdefault(line.scene, []).append(Placed(number, spoken))
+            scenes.setdefault((line.scene, line.known_to), []).append(Placed(number, spoken))
     return scenes
 
 

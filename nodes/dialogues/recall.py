@@ -150,7 +150,7 @@ async def recalled(
         "relating": getattr(run.settings, "role_memory", False),  # RoleGPT has none
         "memory_limit": None,
         "known_dialogues": known_now(known_in(state), brought, near, run.settings.graph_dialogues),
-        "evidence": {"dialogues": shown, **run.not_yet(), **warning},
+        "evidence": {"dialogues": shown, **run.kept_back(), **warning},
     }
 
 

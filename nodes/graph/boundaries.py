@@ -48,7 +48,7 @@ class Boundary(TypedDict):
     reason: str
     told: bool
     not_yet: NotRequired[bool]
-    """Whether it was declined since all that is written of it was later than the time of the turn."""
+    """Whether it was declined since all that is written of it was later than the turn, or not told to the role."""
 
 
 Boundaries = Annotated[
@@ -91,7 +91,7 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
             name = before["name"] if before else entity["name"]
             known.pop(normal_name(name), None)  # what was met last stands last
             boundary: Boundary = {"role": run.role.id, "name": name, "reason": entity["reason"], "told": told}
-            later: Any = {"not_yet": True} if graph.is_later(name) else {}
+            later: Any = {"not_yet": True} if graph.is_kept_back(name) else {}
             known[normal_name(name)] = {**boundary, **later}
     most = run.settings.boundaries
     runtime.stream_writer({"event": "scoped", "entities": shown})
@@ -104,8 +104,8 @@ async def keep_boundaries(state: BoundaryState, runtime: Runtime[Any]) -> dict[s
 
 
 def still_counts(one: Boundary, graph: KnowledgeGraph) -> bool:
-    """Whether what was declined stays so: what was of a later time does not, once that time has come."""
-    return one["told"] or not one.get("not_yet") or graph.is_later(one["name"])
+    """Whether what was declined stays so: what was kept back does not, once the role knows of it."""
+    return one["told"] or not one.get("not_yet") or graph.is_kept_back(one["name"])
 
 
 def held_by(entity: ScopedEntity, known: Iterable[Boundary], graph: KnowledgeGraph) -> Boundary | None:

@@ -210,7 +210,7 @@ def recall_evidence(
         relation = graph.relation(own, one["entity"]) if own else None
         related = relation.model_dump(mode="json") if relation else None
         evidence.append({**one, **entity_evidence(graph.entity(one["entity"])), "relation": related})
-    if own or any(map(graph.is_later, (role.card.name, *role.card.aliases))):
+    if own or any(map(graph.is_kept_back, (role.card.name, *role.card.aliases))):
         return {strategy: evidence}
     warning = f"No document names {role.card.name}: see `name` and `aliases` in role.yaml."
     return {strategy: evidence, "graph_warning": warning}
@@ -318,7 +318,7 @@ async def search_locally(state: LocalState, runtime: Runtime[Any]) -> dict[str, 
     evidence = {
         "reached": [{**one, **entity_evidence(graph.entity(one["entity"]))} for one in reached],
         "followed": [relation.model_dump(mode="json") for relation in relations],
-        **run.not_yet(),
+        **run.kept_back(),
         **({"warning": graph.warning} if graph.warning else {}),
     }
     followed = [[relation.source, relation.target] for relation in relations]

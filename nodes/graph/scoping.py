@@ -178,7 +178,7 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
     evidence: dict[str, Any] = {}
     try:
         found, dropped = await judge(data, run, graph)
-        in_time = [not_yet_known(one, run) if is_later(one["name"], run, graph) else one for one in found]
+        in_time = [kept_back(one, run, graph) if is_kept_back(one["name"], run, graph) else one for one in found]
         entities, again = await asked_again(each_once(in_time, run.role, graph), data["profile"], run, graph)
         evidence |= {"entities_dropped": list(dropped)} if dropped else {}
         evidence |= {"asked_again": again} if again else {}
@@ -191,20 +191,24 @@ async def scope_entities(state: ScopeState, runtime: Runtime[Any]) -> dict[str, 
         "specific": [],
         "general": [],
         "missing": [],
-        "evidence": {"entities": entities, **evidence, **run.not_yet(), **warned},
+        "evidence": {"entities": entities, **evidence, **run.kept_back(), **warned},
         "usage": {"scope_entities": run.usage},
     }
 
 
-def is_later(name: str, run: Run[Any], graph: KnowledgeGraph) -> bool:
-    """Whether all that is written of an entity is later than the time of the turn; the role itself always is."""
+def is_kept_back(name: str, run: Run[Any], graph: KnowledgeGraph) -> bool:
+    """Whether all that is written of an entity is later than the turn, or not told; of the role itself it never is."""
     own = {normal_name(one) for one in (run.role.card.name, *run.role.card.aliases)}
-    return graph.is_later(name) and normal_name(name) not in own
+    return graph.is_kept_back(name) and normal_name(name) not in own
 
 
-def not_yet_known(one: ScopedEntity, run: Run[ScopeSettings]) -> ScopedEntity:
-    """An entity of which nothing is known yet, whatever was judged of it: it is out of scope, for that reason."""
-    (why,) = run.prompt("comes_later").messages(role=run.role.card.name, as_of=run.settings.as_of)
+def kept_back(one: ScopedEntity, run: Run[ScopeSettings], graph: KnowledgeGraph) -> ScopedEntity:
+    """An entity of which the role knows nothing, whatever was judged of it: it is out of scope, for that reason."""
+    name = run.role.card.name
+    if graph.is_untold(one["name"]):
+        (why,) = run.prompt("not_told").messages(role=name)
+    else:
+        (why,) = run.prompt("comes_later").messages(role=name, as_of=run.settings.as_of)
     return {**one, "relevant": False, "reason": why.text, "strategy": "out of scope"}
 
 
@@ -269,7 +273,7 @@ async def judged_apart(
         names.setdefault(normal_name(one.name), one)
 
     async def judged(one: PlainName) -> ScopedEntity:
-        if is_later(one.name, run, graph):
+        if is_kept_back(one.name, run, graph):
             return scoped(one, "", relevant=False, level="specific")
         node = graph.find(one.name)
         values = {"profile": data["profile"], "entity": f"{one.name} ({one.type})"}

@@ -18,6 +18,7 @@ from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import filled
 from dramaturg.stores.documents.chronicle import triple_key
 from dramaturg.stores.documents.forms import Triple
+from dramaturg.stores.documents.secrets import is_told
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.library import open_role
@@ -136,8 +137,11 @@ async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Ident
             raise RoleError(f"The office {office!r} has no rules: write them into {office}/chronicle.yaml.")
     # What a program brings as `now` comes before the time that is set: then what cannot be compared with it may hold.
     told = AtMoment(as_of, role.card.timeline, surely=as_of == run.settings.as_of != "")
-    held, not_held = at_moment(chronicle.triples, told)
-    of_office, not_of_office = at_moment(rules.triples if rules else (), told)
+    there, there_of_office = chronicle.triples, rules.triples if rules else ()
+    own, duties = ([one for one in of if is_told(one.known_to, run.own_names)] for of in (there, there_of_office))
+    run.keep_untold(triples=len(there) + len(there_of_office) - len(own) - len(duties))
+    held, not_held = at_moment(own, told)
+    of_office, not_of_office = at_moment(duties, told)
     if told.surely:
         run.keep_back(triples=left_out_of(begun_by([*not_of_office, *not_held], told)))
     changes = [one for one in changes_in(state) if one["role"] == role.id]

@@ -27,6 +27,7 @@ from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passa
 from dramaturg.nodes.turn import shown_name, stranger_name, talk_records
 from dramaturg.prompts import fence
 from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
+from dramaturg.stores.documents.secrets import is_told
 from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.vectors import unit_rows
 from dramaturg.stores.role import Role
@@ -137,8 +138,8 @@ async def recall_episodes(state: EpisodeState, runtime: Runtime[Any]) -> dict[st
     ]
     left_out = {"episodes_left_out": len(ranked) - len(found)} if len(found) < len(ranked) else {}
     recalled = [{**stream[at], "text": found[at]} for at in sorted(found)]
-    not_yet = run.not_yet(state.get("evidence"))
-    return {"recalled_episodes": recalled, "evidence": {"episodes": episodes, **left_out, **not_yet}}
+    kept_back = run.kept_back(state.get("evidence"))
+    return {"recalled_episodes": recalled, "evidence": {"episodes": episodes, **left_out, **kept_back}}
 
 
 def episodes_in(state: Mapping[str, Any]) -> list[Episode]:
@@ -197,7 +198,11 @@ def exchange_text(asker: str, question: str, role: str, reply: str) -> str:
 
 def known_episodes(run: Run[EpisodeSettings]) -> list[Episode]:
     """The memories that a role has before anything happens, as far as they are known at its time; blocks."""
-    found, as_of = formative_episodes(run.role), run.as_of
+    there, as_of = formative_episodes(run.role), run.as_of
+    found = [
+        one for one, line in zip(there, run.role.memories(), strict=False) if is_told(line.known_to, run.own_names)
+    ]
+    run.keep_untold(memories=len(there) - len(found))
     if as_of is None:
         return found
     known = [as_of.knows_text(one["at"]) for one in found]

@@ -248,7 +248,7 @@ async def retrieve_identity(state: IdentityRetrievalState, runtime: Runtime[Any]
             **not_held_evidence(identity),
         }
     }
-    evidence |= run.not_yet(state.get("evidence"))
+    evidence |= run.kept_back(state.get("evidence"))
     return {"identity": shown, "identity_text": identity.text(one for one, _ in kept), "evidence": evidence}
 
 

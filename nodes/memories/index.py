@@ -87,13 +87,14 @@ def memories_in(name: str, lines: Lines, card: RoleCard) -> Iterator[StoredMemor
     A memory in which the role says nothing is none.
     """
     names = {spelling(one) for one in (card.name, *card.aliases)}
-    before: dict[str, DialogueLine] = {}  # the last line of each scene: scenes may take turns in a file
+    before: dict[Any, DialogueLine] = {}  # the last line of each scene that the same roles know: they may take turns
     for number, line in lines.items():
         if isinstance(line, Memory):
             own, when = (line.text or line.answer or "").strip(), line.when
             text = own if line.question is None else f"{line.question.strip()}\n{card.name}: {own}"
         else:
-            said, before[line.scene] = before.get(line.scene), line
+            heard = line.scene, line.known_to
+            said, before[heard] = before.get(heard), line
             if not line.memory or spelling(line.speaker) not in names:
                 continue
             own, when = line.text.strip(), line.when or line.date

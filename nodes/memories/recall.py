@@ -233,7 +233,7 @@ async def recall_memories(state: MemoryRecallState, runtime: Runtime[Any]) -> di
         "strategy": query.strategy,
         **({"calm": True} if query.calm else {}),
         "memories": found,
-        **run.not_yet(),
+        **run.kept_back(),
         **({"memories_left_out": left_out} if left_out else {}),
         **({"lost_memories": lost} if lost else {}),
         **({"memories_without_vector": without} if without else {}),

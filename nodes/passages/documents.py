@@ -16,7 +16,8 @@ from dramaturg.nodes.reply import NO_GROUNDS, Grounds, within_budget
 from dramaturg.nodes.run import RoleContext, Run, by_rules
 from dramaturg.nodes.self_contained import in_full
 from dramaturg.nodes.text.similarity import cosines
-from dramaturg.nodes.text.timed import TimedTexts
+from dramaturg.nodes.text.timed import SaidTexts, TimedTexts
+from dramaturg.nodes.told import by_names, knowers_of
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.passages import PassageStore, StoredPassage, passage_kind
@@ -63,8 +64,8 @@ async def document_grounds(run: Run[DocumentSettings], state: Mapping[str, Any])
     grounds, _ = within_budget({**NO_GROUNDS, "texts": texts}, TOKENS)
     kept = grounds["texts"].get("knowledge", [])
     shown = [evidence_of(*one) for at, one in enumerate(found) if not at or in_context(one[0]) in kept]
-    not_yet = run.not_yet(state.get("evidence"))
-    return {**grounds, "evidence": {**warned, **not_yet, **({"knowledge": shown} if shown else {})}}
+    kept_back = run.kept_back(state.get("evidence"))
+    return {**grounds, "evidence": {**warned, **kept_back, **({"knowledge": shown} if shown else {})}}
 
 
 async def found_in_documents(
@@ -92,6 +93,9 @@ async def found_in_documents(
             warning = f"The documents of {role.id!r} have {length:,} characters: they are searched in their index only."
             return [], {"documents_warning": f"{warning} `dramaturg index {role.id}` makes it."}
         passages, _ = await asyncio.to_thread(split_documents, documents, PassageSettings())
+        told = SaidTexts({one.name: one for one in documents}, knowers_of).verdicts(by_names(run.own_names))
+        there, passages = passages, [one for one in passages if told(one.source, one.start, one.end)]
+        run.keep_untold(passages=len(there) - len(passages))
         if as_of := run.as_of:
             said_when = TimedTexts({one.name: one for one in documents}, as_of.timeline).verdicts(as_of.knows)
             known = [said_when(one.source, one.start, one.end) for one in passages]

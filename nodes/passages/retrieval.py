@@ -101,7 +101,7 @@ async def retrieve(state: RetrievalState, runtime: Runtime[Any]) -> dict[str, An
     candidates = [Candidate(passage=name, score=score) for name, score in found]
     knowledge = passage_evidence(store, candidates[: run.settings.knowledge])
     runtime.stream_writer({"event": "retrieved", "knowledge": knowledge})
-    evidence = {"knowledge": knowledge, **run.not_yet(), **({"warning": store.warning} if store.warning else {})}
+    evidence = {"knowledge": knowledge, **run.kept_back(), **({"warning": store.warning} if store.warning else {})}
     return {"passages_version": store.version, "candidates": candidates, "evidence": evidence}
 
 

@@ -143,7 +143,7 @@ async def recall_talk(state: TalkState, runtime: Runtime[Any]) -> dict[str, Any]
         }
         for told, one in zip(recalled, shown, strict=True)
     ]
-    evidence |= {"talk": [*notes, *how], **run.not_yet()}
+    evidence |= {"talk": [*notes, *how], **run.kept_back()}
     return {"recalled_talk": [*notes, *recalled], "evidence": evidence}
 
 

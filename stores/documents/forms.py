@@ -12,10 +12,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from dramaturg.stores.documents.front_matter import front_matter
 from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
+from dramaturg.stores.documents.secrets import KNOWN_TO, KnownTo, Names, names_of, secrets_in
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_bytes, sha256
-from dramaturg.stores.macros import Names, filled
+from dramaturg.stores.macros import Names as MacroNames
+from dramaturg.stores.macros import filled
 from dramaturg.stores.moments import When, read_moment, require_moment
 
 LONGEST_NAME = 200
@@ -73,7 +75,7 @@ class RoleCard(_Written):
 
     def greeting(self, user: str, at: int = 0) -> str:
         """One of the greetings, to somebody; empty: there is none."""
-        return filled(self.greetings[at], Names(self.called, user)).strip() if at < len(self.greetings) else ""
+        return filled(self.greetings[at], MacroNames(self.called, user)).strip() if at < len(self.greetings) else ""
 
     def directions(self, user: str, seed: str) -> str:
         """How its author wants the role to be played, to somebody; empty: nobody has said it.
@@ -86,7 +88,7 @@ class RoleCard(_Written):
         depth = extensions.get("depth_prompt") if isinstance(extensions, dict) else None
         beside = depth.get("prompt") if isinstance(depth, dict) else None
         parts = (self._of_card("system_prompt"), beside, self._of_card("post_history_instructions"))
-        names = Names(self.called, user)
+        names = MacroNames(self.called, user)
         said = (filled(part, names, f"{seed}{at}").strip() for at, part in enumerate(parts) if isinstance(part, str))
         return "\n\n".join(part for part in said if part)
 
@@ -104,6 +106,8 @@ class Document(_Written):
     """Of the file's bytes."""
     when: str = ""
     """The time that all of it is of, as it says above its text; empty: it does not say."""
+    known_to: tuple[tuple[int, Names], ...] = ()
+    """Who knows what, by the places where it says so: of the sections they stand in, of all of it above the first."""
 
 
 class DialogueLine(_Line):
@@ -116,6 +120,8 @@ class DialogueLine(_Line):
     date: str | None = None
     when: str | None = None
     """The moment that it is of; without it `date`, or else `scene`, says it."""
+    known_to: KnownTo = None
+    """The roles that know of it; None: all that have it."""
     pinned: bool = False
     """Whether the memory of it is recalled whatever is asked."""
     memory: bool = True
@@ -129,6 +135,8 @@ class Memory(_Line):
     question: Text | None = None
     answer: Text | None = None
     when: str | None = None
+    known_to: KnownTo = None
+    """The roles that have it; None: all that share it."""
     pinned: bool = False
     """Whether it is recalled whatever is asked."""
 
@@ -168,6 +176,8 @@ class Triple(_Written):
     since: When | None = None
     until: When | None = None
     """From when to when it holds, both included; None: always."""
+    known_to: KnownTo = None
+    """The roles that know it; None: all that have the chronicle."""
 
     def holds_at(self, when: str, timeline: tuple[str, ...] = (), *, surely: bool = False) -> bool:
         """Whether it holds at a moment, of a month or a year at its end; at none in particular, what has no end does.
@@ -321,8 +331,15 @@ def with_values(text: str, values: Mapping[str, str | tuple[str, ...]]) -> str:
 def document(data: bytes, path: Path, role: Path) -> Document:
     """Return the document that these bytes are, or would be at this path."""
     front, text = front_matter(read_text(data, path, role))
-    when = front.get("when")
-    return Document(name=path.name, text=text, sha256=sha256(data), when="" if when is None else str(when))
+    when, (known_to, text) = front.get("when"), secrets_in(text)
+    if KNOWN_TO in front:
+        try:
+            known_to = (0, names_of(front[KNOWN_TO] or ())), *known_to
+        except ValueError as error:
+            where = path.relative_to(role.parent).as_posix()
+            raise RoleFileError(f"{where}, above its text: `{KNOWN_TO}` {error}.") from error
+    said = "" if when is None else str(when)
+    return Document(name=path.name, text=text, sha256=sha256(data), when=said, known_to=known_to)
 
 
 def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:

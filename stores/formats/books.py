@@ -118,7 +118,7 @@ def books_of(role: Role) -> list[Book]:
     """The lorebooks of a role: those that it was given, as their documents are now, and one of its other documents."""
     card = role.card
     names = Names(card.called, STRANGER[card.language])
-    texts = {one.name: one.text for one in role.documents()}
+    texts = {one.name: one.text for one in role.told_whole()}
     books, used = list[Book](), {"character.md"}
     for kept in kept_books(card):
         entries = []

@@ -21,6 +21,7 @@ from dramaturg.stores.documents.forms import (
     card_text,
 )
 from dramaturg.stores.documents.reading import read_lines
+from dramaturg.stores.documents.secrets import is_told, own_names
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.formats.books import LONGEST_PROFILE, KeptBook, books_of, kept_books, placed, records_of
 from dramaturg.stores.formats.bounds import dumped
@@ -137,14 +138,15 @@ def role_of(card: Card, source: str, language: Language | None = None, scenes: S
 def card_of(role: Role) -> Card:
     """Make a character card of a role, from its files as they are now; see `books_of` for its lorebook."""
     own, root = role.card, role.root
-    texts = {one.name: one.text for one in role.documents()}
+    texts = {one.name: one.text for one in role.told_whole()}
     persona = texts.get(PERSONA.removeprefix("persona/"), "")
     lines = read_lines(root / EXAMPLES, DialogueLine, root).values() if (root / EXAMPLES).exists() else ()
     kept, beside = own.card.get("data"), own.card.get("beside")
+    names = own_names(role.id, own.name, *own.aliases)
     data = _data(
         own,
         persona,
-        [Line(*map(str, (one.scene, one.speaker, one.text))) for one in lines],
+        [Line(*map(str, (one.scene, one.speaker, one.text))) for one in lines if is_told(one.known_to, names)],
         kept if isinstance(kept, dict) else {},
     )
     if not persona and not any(data.get(field) for field in FIELDS):

@@ -89,7 +89,7 @@ class DialogueStore(IndexStore):
         self.graph = dialogue_graph(self.dialogues)
         self._by_id: Mapping[str, StoredDialogue] = {one.id: one for one in self.dialogues}
         self.later: frozenset[str] = frozenset()
-        """The ids of the dialogues that it lacks, where it was cut to a time."""
+        """The ids of the dialogues that it lacks, where it was cut to a time, or to what the role has been told."""
 
     @classmethod
     def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
@@ -103,7 +103,7 @@ class DialogueStore(IndexStore):
         some.dialogues = tuple(self.dialogues[at] for at in rows)
         some.graph = dialogue_graph(some.dialogues)
         some._by_id = {one.id: one for one in some.dialogues}
-        some.later = frozenset(self._by_id.keys() - some._by_id)
+        some.later = self.later | (self._by_id.keys() - some._by_id)
         return some
 
     def __contains__(self, dialogue: object) -> bool:

@@ -199,8 +199,10 @@ class IndexStore(ABC):
         self.warning = ""
         self.left_out: Mapping[str, LeftOut] = {}
         """Of a version that was cut to a time: by kind, what it lacks."""
+        self.not_told: Mapping[str, int] = {}
+        """Of a version that was cut to what a role has been told: by kind, how much it lacks."""
         self.cuts: dict[Any, Self] = {}
-        """This version as it was cut to times, by these; see `dramaturg.nodes.known`."""
+        """This version as it was cut to times, or for a role; see `dramaturg.nodes.known` and `told` beside it."""
         self._index = index
 
     @classmethod

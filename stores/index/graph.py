@@ -113,6 +113,8 @@ class KnowledgeGraph(IndexStore):
         self._by_name = name_table(self.entities())
         self._later: frozenset[str] = frozenset()
         """Names, as they are compared, of what a version that was cut to a time does not know yet."""
+        self._untold: frozenset[str] = frozenset()
+        """The same of what a version that was cut to what a role has been told does not know."""
 
     @classmethod
     def decode(cls, manifest: Manifest, files: Sequence[bytes], index: Any) -> Self:
@@ -177,6 +179,14 @@ class KnowledgeGraph(IndexStore):
         """Whether this version was cut to a time at which nothing is known by a name, and later something is."""
         return normal_name(name) in self._later
 
+    def is_untold(self, name: str) -> bool:
+        """Whether what others know by a name is kept from the role, and nothing else is known by it."""
+        return normal_name(name) in self._untold
+
+    def is_kept_back(self, name: str) -> bool:
+        """Whether it is either."""
+        return self.is_later(name) or self.is_untold(name)
+
     def cut_to(self, known: Known, text: str, own: Collection[str]) -> Self:
         """Return the same version with what known statements tell, and nothing that others do.
 
@@ -227,6 +237,13 @@ class KnowledgeGraph(IndexStore):
         some.sentences = some.graph.graph["sentences"]
         some._names, some._by_name = list(some.graph), name_table(entities)
         some._later = frozenset(self._by_name.keys() - some._by_name.keys())
+        return some
+
+    def told(self, known: Known, text: str, own: Collection[str]) -> Self:
+        """Return the same version with what a role has been told; the arguments are those of `cut_to`."""
+        some = self.cut_to(known, text, own)
+        some.not_told = {kind: sum(one) for kind, one in some.left_out.items() if any(one)}
+        some.left_out, some._untold, some._later = {}, some._later, frozenset()
         return some
 
     def embedded_texts(self) -> list[str]:

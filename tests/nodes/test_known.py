@@ -34,7 +34,7 @@ def known(text: str, as_of: str, when: str = "", timeline: tuple[str, ...] = ())
     moment = AsOf(as_of, timeline)
     one = told(text, when)
     spans = spans_of(one, timeline)
-    kept = [span for span in spans if moment.knows([span.moment] if span.moment else [])]
+    kept = [span for span in spans if moment.knows([span.said] if span.said else [])]
     texts = (one.text[span.start : span.end] for span in kept)
     return [line for text in texts for line in text.splitlines() if line and not line.startswith("#")]
 

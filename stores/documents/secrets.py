@@ -1,0 +1,57 @@
+"""Who knows a statement, as people write it beside it: `known_to`, with ids, names or aliases of roles."""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from dramaturg.stores.names import normal_name
+
+KNOWN_TO = "known_to"
+_LINE = re.compile(
+    r"^[ \t]*(?:<!--[ \t]*)?known_to[ \t]*:(?P<names>[^\n]*?)(?:-->)?[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
+_BETWEEN = re.compile(r"[,，、]")
+_WHAT = "must name roles, as [jim, silver]"
+
+Names = tuple[str, ...]
+"""Of the roles that know a thing; none: nobody does."""
+Known = frozenset[str]
+"""The names of one role, as they are compared."""
+
+
+def names_of(said: Any) -> Names:
+    """The names in what stands behind `known_to`, a list or a text with commas.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(said, str):
+        said = _BETWEEN.split(said.strip().removeprefix("[").removesuffix("]"))
+    if not isinstance(said, list | tuple) or not all(isinstance(one, str | int) for one in said):
+        raise ValueError(_WHAT)
+    return tuple(name for one in said if (name := str(one).strip(" \t'\"")))
+
+
+KnownTo = Annotated[Names | None, BeforeValidator(lambda said: None if said is None else names_of(said))]
+"""Who knows a line or a triple; None: nobody says, so all do who have it."""
+
+
+def secrets_in(text: str) -> tuple[tuple[tuple[int, Names], ...], str]:
+    """The lines of a document that say who knows what they stand in, by their places, and the text without them.
+
+    There are spaces in their place: no place in the text moves.
+    """
+    found = tuple((match.start(), names_of(match["names"])) for match in _LINE.finditer(text))
+    return found, _LINE.sub(lambda match: " " * len(match[0]), text) if found else text
+
+
+def own_names(*names: str) -> Known:
+    """The names by which `known_to` may name a role: its id, its name and its aliases."""
+    return frozenset(map(normal_name, names))
+
+
+def is_told(known_to: Iterable[str] | None, own: Known) -> bool:
+    """Whether a role of these names is among those who know a thing."""
+    return known_to is None or any(normal_name(one) in own for one in known_to)
