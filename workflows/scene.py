@@ -129,21 +129,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     runtime.stream_writer({"event": "speaks", "role": role, "name": names[role], "whispers": whispers})
     own = context_of(player, run.settings, asked, played(run, state, role, names, asked))
     turn = await turns_by(player.flow or player.method)(memory, told, own)
-    said = cue_in_line(turn.reply.text, members, [one for one in stage["present"] if one != role])
-    to = said.to if said.kind == "whisper" else answered(asked, role, stage["present"])
-    kind: Literal["whisper", "line"] = "whisper" if to else "line"
-    line: Told = {
-        "kind": kind,
-        "by": role,
-        "to": [one for one in to if one != USER],
-        "witnesses": witnesses(stage, role, to),
-        "text": audible(said.text) or "…",
-        "when": asked["when"] if asked else "",
-    }
-    text = said.text
-    if whom := ", ".join(filter(None, (names.get(one, run.settings.user_role) for one in to))):  # else it is an aside
-        (only,) = run.prompt("whispers_to").messages(others=whom)
-        text = f"{only.text} {text}"
+    text, line = line_of(run, role, turn.reply.text, stage, members, asked)
     await keep_said(runtime, own, turn.memory.get("talk_head", ""), line["witnesses"], line["when"])
     number = state["spoken"].count(role) + 1
     name = role if number == 1 else f"{role} {number}"
@@ -217,6 +203,38 @@ def played(run: Run[SceneContext], state: SceneState, role: str, names: Mapping[
     values = {"others": ", ".join(others), "example": others[0] if others else "", "user": last}
     told = [run.prompt(name).messages(data=None, **values)[0].text for name, wanted in pieces if wanted]
     return "\n".join(filter(None, [own.place.strip(), asked["when"] if asked else "", *told]))
+
+
+def line_of(
+    run: Run[SceneContext], role: str, text: str, stage: Stage, members: Sequence[Member], asked: Told | None = None
+) -> tuple[str, Told]:
+    """What a role says, as it stands in its own window, and what is known of it as a line of the scene.
+
+    Args:
+        run: of the scene.
+        role: who says it.
+        text: what it says, which may whisper.
+        stage: who is there.
+        members: the cast.
+        asked: the line that it answers.
+    """
+    names = {one.role: one.name for one in members}
+    said = cue_in_line(text, members, [one for one in stage["present"] if one != role])
+    to = said.to if said.kind == "whisper" else answered(asked, role, stage["present"])
+    kind: Literal["whisper", "line"] = "whisper" if to else "line"
+    line: Told = {
+        "kind": kind,
+        "by": role,
+        "to": [one for one in to if one != USER],
+        "witnesses": witnesses(stage, role, to),
+        "text": audible(said.text) or "…",
+        "when": asked["when"] if asked else "",
+    }
+    text = said.text
+    if whom := ", ".join(filter(None, (names.get(one, run.settings.user_role) for one in to))):  # else it is an aside
+        (only,) = run.prompt("whispers_to").messages(others=whom)
+        text = f"{only.text} {text}"
+    return text, line
 
 
 def cue_in_line(text: str, members: Sequence[Member], there: Sequence[str]) -> Cue:

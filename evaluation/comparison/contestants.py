@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from dramaturg.evaluation.comparison.external import PACKAGES
-from dramaturg.evaluation.comparison.making import Making, making_of
+from dramaturg.evaluation.comparison.making import Making, making_of, played_by
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import name_of as embeddings_name
@@ -45,6 +45,8 @@ class Contestant(NamedTuple):
     settings: Mapping[str, Any]
     kind: type[RoleContext] = RoleContext
     """What a workflow may be told; what is no workflow is told no more than every run is."""
+    hears_all: bool = False
+    """Whether in a scene everybody hears everything: what the filter of presence is compared with."""
 
     def context(self, shared: RunContext, role: str, seed: int, user_role: str = "") -> RoleContext:
         """Return the context in which it replies for a role, with the models of the comparison.
@@ -63,9 +65,17 @@ class Contestant(NamedTuple):
         own = {"role": role, "model_seed": seed, "turn_deadline": UNHURRIED}
         return self.kind(**{**common, **own, **rules, **asking, **web, **self.settings})
 
-    def making(self, shared: RunContext, languages: Iterable[str]) -> Making:
-        """Say what makes its replies, for roles that speak these languages; on a server, only by which settings."""
+    def making(self, shared: RunContext, languages: Sequence[str], *, scene: bool = False) -> Making:
+        """Say what makes its replies, for roles that speak these languages; on a server, only by which settings.
+
+        Args:
+            shared: the models and bounds that all contestants have.
+            languages: of the roles.
+            scene: whether they are asked in a scene.
+        """
         made = making_of(self.method, self.context(RunContext(), "any", seed=0), SHARED, languages)
+        if scene:
+            made = played_by(made, languages)
         return made.model_copy(update={"code": "", "prompts": {}}) if server_of(shared) else made
 
     @property
@@ -87,6 +97,8 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """Workflows with one mechanism left out: the papers' baselines (ID-RAG 5.4, Emotional RAG IV), and the ensemble's; and
 the papers' methods by our rules."""
+HEARS_ALL = "-hears-all"
+"""The end of the name of a method that plays a scene in which everybody hears everything."""
 NAMES = (*METHODS, *VARIANTS, *PACKAGES)
 FLOOR, CEILING = "always-declines", "right-answers"
 BOUNDS: Mapping[str, Contestant] = {name: Contestant(name, name, {}) for name in (FLOOR, CEILING)}
@@ -116,13 +128,14 @@ def contestant(name: str) -> Contestant:
         ValueError: there is no such method, and what there is; or it has no such setting, the value is out of its
             bounds, or all methods of a comparison share it.
     """
-    base, texts = with_settings(name)
+    called, texts = with_settings(name)
+    base = called.removesuffix(HEARS_ALL)
     given = settings_of(texts, f"{base}[…]", once=True)
-    full = f"{base}[{','.join(written(given))}]" if given else base
+    full = f"{called}[{','.join(written(given))}]" if given else called
     if base in PACKAGES:
         if given:
             raise ValueError(f"{base} takes no settings here: it is another package's method.")
-        return Contestant(base, base, {})
+        return Contestant(full, base, {}, hears_all=called != base)
     method, settings = VARIANTS.get(base, (base, {}))
     if method not in METHODS and ":" not in method:
         raise ValueError(f"There is no method {base!r}{near_or_all(base, NAMES)}")
@@ -131,7 +144,7 @@ def contestant(name: str) -> Contestant:
     if shared := sorted(set(leaves(given)) & SHARED):
         raise ValueError(f"{full} cannot set {shared[0]}: all methods of a comparison share it.")
     as_published = {"rules": "paper"} if method in PUBLISHED and deviations(kind) else {}
-    one = Contestant(full, method, {**as_published, **settings, **given}, kind)
+    one = Contestant(full, method, {**as_published, **settings, **given}, kind, called != base)
     if given:
         require_usable(one)
     return one
@@ -144,7 +157,7 @@ def contestants_of(names: Iterable[str]) -> list[Contestant]:
         ValueError: one cannot be had, or two differ in nothing but their names.
     """
     found = {one.name: one for one in map(contestant, names)}
-    told = {one.name: (one.method, one.context(RunContext(), "any", seed=0)) for one in found.values()}
+    told = {one.name: (one.method, one.hears_all, one.context(RunContext(), "any", seed=0)) for one in found.values()}
     for first, second in combinations(found, 2):
         if told[first] == told[second]:
             raise ValueError(f"{first} and {second} are the same: leave one of them out.")
@@ -170,7 +183,8 @@ def require_usable(one: Contestant) -> None:
 
 def rules_of(name: str) -> str:
     """Whose rules a contestant follows: "paper" or "ours"; empty for other packages' methods and flows of one's own."""
-    base, texts = with_settings(name)
+    called, texts = with_settings(name)
+    base = called.removesuffix(HEARS_ALL)
     method, settings = VARIANTS.get(base, (base, {}))
     usual = "paper" if method in (*PUBLISHED, *BASELINES) else "ours"
     return str({"rules": usual, **settings, **settings_of(texts)}["rules"]) if method in METHODS else ""

@@ -39,6 +39,8 @@ class MethodReply(NamedTuple):
     text: str
     evidence: dict[str, Any]
     usage: Usage
+    in_prompts: tuple[str, ...] = ()
+    """Of a role of a scene: which words of its question stood in a prompt."""
 
 
 class ExternalMethod:

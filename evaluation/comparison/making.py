@@ -68,6 +68,14 @@ def making_of(method: str, context: BaseModel, shared: Iterable[str], languages:
     return Making(code=code, prompts=prompts_of(names, languages), settings=plain(context, frozenset(shared)))
 
 
+def played_by(made: Making, languages: Iterable[str]) -> Making:
+    """What makes replies in a scene: the code and the prompts of that, too."""
+    code, names = walked(["dramaturg.workflows.scene"], OURS)
+    return made.model_copy(
+        update={"code": sha(canonical([made.code, code])), "prompts": {**made.prompts, **prompts_of(names, languages)}}
+    )
+
+
 @cache
 def code_of(method: str) -> tuple[str, frozenset[str]]:
     """A digest of a method's code, and the names of the prompts in it."""

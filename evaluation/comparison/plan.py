@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from dramaturg.evaluation.comparison.contestants import (
     BOUNDS,
+    Contestant,
     ToAsk,
     contestant,
     contestants_of,
@@ -21,6 +22,7 @@ from dramaturg.evaluation.comparison.contestants import (
     speaking_model,
     to_ask_of,
 )
+from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.evaluation.comparison.interviews import FOLDER as INTERVIEWS
 from dramaturg.evaluation.comparison.interviews import Interview, Inventory, interviews_of, told_apart
 from dramaturg.evaluation.comparison.labels import KnownLabels, labels_of
@@ -33,7 +35,7 @@ from dramaturg.evaluation.datasets.casting import asked_of
 from dramaturg.evaluation.datasets.dataset import AIM, Dataset, DatasetQuestion
 from dramaturg.evaluation.datasets.reading import read_dataset
 from dramaturg.evaluation.judging.printed import require_printed
-from dramaturg.evaluation.judging.scales import OF_TALKS, SIMILARITY, UNJUDGED
+from dramaturg.evaluation.judging.scales import OF_SCENES, OF_TALKS, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder_name
 from dramaturg.nodes.run import RunContext
@@ -238,6 +240,7 @@ def planned(
     chosen = [(role, spread(begin[role.id], wanted.limit)) for role in roles] if asks else []
     if not (wanted.turns and wanted.user) and any(AIM in one.labels for of in once.values() for one in of):
         raise ValueError(f"{wanted.dataset} has situations for a simulated user: add --turns 4 --user Guest.")
+    require_scene(wanted, methods, metrics, [one for _, of in chosen for one in of], server_of(shared))
     if wanted.script:
         questions = [(role, scripted_talks(Path(wanted.script), role, wanted.limit)) for role in roles]
     elif wanted.turns:
@@ -248,7 +251,8 @@ def planned(
     else:
         questions = chosen
     languages = sorted({language for role in roles for language in languages_of(shared, role)})
-    made = {one.name: one.making(shared, languages) for one in methods}
+    scene = any(one.played for _, of in questions for one in of)
+    made = {one.name: one.making(shared, languages, scene=scene) for one in methods}
     asked = list(to_ask_of([*methods, *bounds.values()], questions, wanted.seeds, shared, made))
     found, interviews = interviews_of(inventories, methods, roles, wanted.seeds, shared, judges[0], made)
     require_all(methods, roles, shared)
@@ -325,6 +329,32 @@ def require_talks(wanted: Wanted, metrics: Sequence[str], server: str) -> None:
         raise ValueError("Talks are measured by metrics of replies: name one beside the inventories.")
     if not talks and (names := [one for one in metrics if one in OF_TALKS]):
         raise ValueError(f"{names[0]} is measured in talks of several turns: add --turns, such as --turns 3.")
+
+
+def require_scene(
+    wanted: Wanted,
+    methods: Sequence[Contestant],
+    metrics: Sequence[str],
+    questions: Sequence[DatasetQuestion],
+    server: str,
+) -> None:
+    """Refuse wishes for a scene that do not go together.
+
+    Raises:
+        ValueError: one of them needs the questions of a scene, or is not possible in one.
+    """
+    if not any(one.played for one in questions):
+        if all_hear := [one.name for one in methods if one.hears_all]:
+            raise ValueError(f"{all_hear[0]} plays in a scene: name its questions by --dataset, or leave it out.")
+        if names := [one for one in metrics if one in OF_SCENES]:
+            raise ValueError(f"{names[0]} is measured in a scene: name the questions of one by --dataset.")
+        return
+    if wanted.turns or server:
+        raise ValueError(
+            f"A scene is played here, a question at a time: leave {'--server' if server else '--turns'} out."
+        )
+    if external := [one.name for one in methods if one.method in PACKAGES]:
+        raise ValueError(f"{external[0]} plays in no scene: leave it out.")
 
 
 def questions_of(role: Role, dataset: Dataset | None) -> Sequence[DatasetQuestion]:

@@ -45,6 +45,8 @@ class Reply(_Record):
     """A digest of what made it: the method's code, prompts and settings."""
     text: str
     evidence: dict[str, Any] = {}
+    in_prompts: tuple[str, ...] = ()
+    """Of a role of a scene: which of the words by which its answer is known stood in a prompt."""
     calls: int = 0
     tokens: int = 0
     seconds: float = 0.0

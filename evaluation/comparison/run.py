@@ -19,7 +19,7 @@ from dramaturg.evaluation.comparison.speakers import MethodSpeakers
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
 from dramaturg.evaluation.interviews.run import interviewed
 from dramaturg.evaluation.judging.measures import ToJudge, exchange, has_row, is_measured, measured, to_judge
-from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED
+from dramaturg.evaluation.judging.scales import COUNTED, NOBODY, SIMILARITY, UNJUDGED
 from dramaturg.models.clients import name_of
 from dramaturg.models.embeddings import embedder
 from dramaturg.models.errors import ModelRefused
@@ -412,8 +412,9 @@ def wanted_measures(evaluation: Evaluation, known: Records) -> Iterator[ToJudge]
         for one in asked:
             reply = known.replies.get(one.key)
             if reply and not reply.error and is_measured(metric, one.contestant.name) and has_row(metric, one.question):
-                # Likeness is the embedding model's to measure, recall nobody's, all else the judges'.
-                by = {SIMILARITY: evaluation.plan.embedders.get(one.role.id, ""), RECALL: NOBODY}.get(metric)
+                # Likeness is the embedding model's to measure, what is counted nobody's, all else the judges'.
+                likeness = evaluation.plan.embedders.get(one.role.id, "")
+                by = {SIMILARITY: likeness, **dict.fromkeys(COUNTED, NOBODY)}.get(metric)
                 language, hide = language_in(settings, one.role), evaluation.plan.anonymous
                 for name in judges_of(settings) if by is None else [by]:
                     yield to_judge(reply, one.question, one.role, metric, language, name, anonymous=hide)

@@ -21,6 +21,7 @@ from dramaturg.evaluation.comparison.contestants import (
 )
 from dramaturg.evaluation.comparison.external import PACKAGES, ExternalMethod, MethodReply, external_method
 from dramaturg.evaluation.comparison.records import Indexed, Reply
+from dramaturg.evaluation.comparison.scenes import asked_after
 from dramaturg.evaluation.comparison.threads import TalkThreads, messages_of, said_in, scened
 from dramaturg.evaluation.comparison.users import NOTHING, UserLine, user_line
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion
@@ -137,6 +138,7 @@ class MethodSpeakers:
             **about,
             text=said.text,
             evidence=said.evidence,
+            in_prompts=said.in_prompts,
             **asked_in_all([said.usage]),
             seconds=round(time.perf_counter() - began, 3),
         )
@@ -149,6 +151,8 @@ class MethodSpeakers:
         if asked.contestant.method in PACKAGES:
             return await (await self.external(asked)).answer(as_text(asked.question))
         method = asked.contestant.method
+        if asked.question.played:
+            return await asked_after(asked.question.played, asked, self.shared)
         if asked.question.talk:
             return await (await self.threads()).turn(asked, self.shared, flow(method))
         there = self.server.flow(method, "answer", self._seed) if self.server else flow(method)

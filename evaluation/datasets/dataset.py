@@ -19,6 +19,7 @@ Form = Literal[
     "timechara",
     "persona_gym",
     "ping_pong",
+    "scene",
 ]
 FORMS: tuple[Form, ...] = get_args(Form)
 
@@ -75,6 +76,24 @@ class TalkTurn(_Frozen):
     """A digest of all that the user says before in this talk."""
 
 
+class Played(_Frozen):
+    """A written course of a scene, after which a question is asked, and the words by which its answer is known.
+
+    Words that mean the same stand in one text with `|` between them.
+    """
+
+    scene: Mapping[str, Any]
+    """Settings of the scene: who plays, where, and what is told as it begins."""
+    lines: tuple[str, ...]
+    """In their order, as a user of `dramaturg scene` writes them; a line of a role begins with its name and a colon."""
+    says: tuple[str, ...] = ()
+    """What a right answer says, each of them."""
+    secrets: tuple[str, ...] = ()
+    """What was kept from the role: it is in no prompt of it, and in no answer."""
+    claims: tuple[str, ...] = ()
+    """What else nobody says that does not know."""
+
+
 class DatasetQuestion(_Frozen):
     """A question of a dataset; what the dataset does not say is empty."""
 
@@ -106,10 +125,14 @@ class DatasetQuestion(_Frozen):
     talk: TalkTurn | None = None
     """Where it is a turn of a talk; None: it is asked in a conversation of its own."""
 
+    played: Played | None = None
+    """What was played before it, where it is asked of a role of a scene."""
+
     def told(self, *only: str) -> dict[str, Any]:
-        """What it says, of these fields or of all, as plain values; without a talk as before there were talks."""
-        names = set(only or type(self).model_fields) | {"talk"}
-        return self.model_dump(mode="json", include=names if self.talk else names - {"talk"})
+        """What it says, of these fields or of all, as plain values; of no talk or scene as before there were any."""
+        places = {"talk": self.talk, "played": self.played}
+        names = (set(only or type(self).model_fields) | {*places}) - {name for name, one in places.items() if not one}
+        return self.model_dump(mode="json", include=names)
 
     @property
     def turn(self) -> int:

@@ -12,6 +12,7 @@ from dramaturg.evaluation.datasets import (
     persona_gym,
     ping_pong,
     plain,
+    scene,
     timechara,
 )
 from dramaturg.evaluation.datasets.dataset import FORMS, Dataset, Form
@@ -30,6 +31,7 @@ class Reader(NamedTuple):
 
 
 READERS: Mapping[Form, Reader] = {
+    "scene": Reader(scene.is_scene, scene.read_scene_questions, scene.LOOKS),
     "charactereval": Reader(
         charactereval.is_charactereval,
         charactereval.read_charactereval,

@@ -4,15 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from dramaturg.evaluation.comparison.contestants import CEILING, digest
+from dramaturg.evaluation.comparison.contestants import BOUNDS, CEILING, digest
 from dramaturg.evaluation.comparison.records import Judged, Reply
 from dramaturg.evaluation.comparison.talks import lines_in
 from dramaturg.evaluation.datasets.dataset import DatasetQuestion, DatasetTurn
 from dramaturg.evaluation.interviews.cleaning import anonymous
 from dramaturg.evaluation.judging.judges import JUDGES, Case, Judge, judged, prompt_version
+from dramaturg.evaluation.judging.presence import presence
 from dramaturg.evaluation.judging.printed import marked
 from dramaturg.evaluation.judging.recall import recalled
-from dramaturg.evaluation.judging.scales import OF_TALKS, RECALL, SIMILARITY
+from dramaturg.evaluation.judging.scales import OF_SCENES, OF_TALKS, PRESENCE, RECALL, SIMILARITY
 from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.asking import asked_in_all
@@ -105,6 +106,9 @@ async def measured(task: ToJudge, judge: ChatModel | None, embedder: Embedder, p
         fact = task.question.talk.fact if task.question.talk else ""
         value = float(recalled(task.reply.text, fact)) if fact else None
         return Judged(**about, value=value, applicable=bool(fact))
+    if task.metric in OF_SCENES:
+        value = presence(task.metric, task.question.played, task.reply.text, task.reply.in_prompts)
+        return Judged(**about, value=value, applicable=value is not None)
     if task.metric == SIMILARITY or judge is None:
         right = task.question.right_answers
         # Rounding takes the cosine of a text with itself past 1, which is off the scale.
@@ -190,6 +194,8 @@ def exchange(question: DatasetQuestion, reply: Reply, role: Role, language: str)
 
 def is_measured(metric: str, contestant: str) -> bool:
     """Whether a metric is of this contestant: right answers, one by one, are no talk that could be judged."""
+    if metric in OF_SCENES and metric != PRESENCE:
+        return contestant not in BOUNDS  # they have no prompts
     return contestant != CEILING or metric not in OF_TALKS or metric == RECALL
 
 
@@ -206,6 +212,8 @@ def may_apply(metric: str, question: DatasetQuestion) -> bool:
         return False
     if metric == RECALL:
         return bool(talk and talk.fact)
+    if metric in OF_SCENES:
+        return presence(metric, question.played, "", ()) is not None
     if metric not in JUDGES:
         return metric != SIMILARITY or bool(question.right_answers)
     needs = JUDGES[metric].needs

@@ -8,9 +8,14 @@ from dramaturg.stores.errors import near_or_all
 SIMILARITY = "similarity"
 RECALL = "recall"
 """Whether a fact is said that was told some turns before."""
-UNJUDGED = (SIMILARITY, RECALL)
+PRESENCE, HEARD, LEAK = "presence", "heard", "leak"
+"""Of a role of a scene: whether it says what it has heard and no secret; and what of both its prompts hold."""
+OF_SCENES = (PRESENCE, HEARD, LEAK)
+COUNTED = (RECALL, *OF_SCENES)
+"""What nobody judges: characters are compared."""
+UNJUDGED = (SIMILARITY, *COUNTED)
 NOBODY = "no judge"
-"""Who measures recall: characters are compared."""
+"""Who measures what is counted."""
 METRICS = (*UNJUDGED, *JUDGES)
 OF_TALKS = (RECALL, *(name for name, judge in JUDGES.items() if judge.of_talks))
 """Metrics of talks of several turns."""
@@ -19,6 +24,9 @@ OF_TALKS = (RECALL, *(name for name, judge in JUDGES.items() if judge.of_talks))
 ASKS = {
     SIMILARITY: "The cosine of the reply with the right answer.",
     RECALL: "Does the reply hold a fact that the user told some turns before?",
+    PRESENCE: "Does the reply say what the role has heard, and nothing that was kept from it?",
+    HEARD: "Did what the role has heard reach its prompt?",
+    LEAK: "Did what was kept from the role reach its prompt?",
     "accuracy": "Does the reply contain the right answer?",
     "accuracy_level": "How much of the right answer does the reply contain?",
     "hallucination": "How much of the reply is in nothing that the method was shown?",
@@ -62,8 +70,8 @@ def scale_of(metric: str) -> MetricScale:
     """Return the scale of a metric; a ValueError lists the metrics there are."""
     if metric == SIMILARITY:
         return MetricScale(-1.0, 1.0, "higher")
-    if metric == RECALL:
-        return MetricScale(0.0, 1.0, "higher")
+    if metric in COUNTED:
+        return MetricScale(0.0, 1.0, "lower" if metric == LEAK else "higher")
     if metric in JUDGES:
         low, high = BOUNDS[JUDGES[metric].scale]
         return MetricScale(low, high, JUDGES[metric].better)

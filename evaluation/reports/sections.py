@@ -7,7 +7,7 @@ from dramaturg.evaluation.comparison.contestants import CEILING, FLOOR, rules_of
 from dramaturg.evaluation.comparison.plan import OF_ALL, Plan
 from dramaturg.evaluation.comparison.records import Records
 from dramaturg.evaluation.judging.judges import JUDGES
-from dramaturg.evaluation.judging.scales import RECALL, UNJUDGED
+from dramaturg.evaluation.judging.scales import ASKS, OF_SCENES, RECALL, UNJUDGED
 from dramaturg.evaluation.metrics.intervals import MISSING_ALLOWED, Interval
 from dramaturg.evaluation.metrics.variance_components import variance_components
 from dramaturg.evaluation.reports.chunk_usage import passage_lines
@@ -299,6 +299,8 @@ def judge_notes(plan: Plan, records: Records) -> Iterator[str]:
             lines.append(f"- {metric}: {judge.source}. Prompt {', '.join(versions) or 'not used yet'}. {judge.note}")
         elif metric == RECALL:
             lines.append(f"- {metric}: whether the reply holds a fact that the user told before; no judge.")
+        elif metric in OF_SCENES:
+            lines.append(f"- {metric}: {ASKS[metric]} Words are looked for; no judge.")
         else:
             lines.append(
                 f"- {metric}: the cosine of the reply with the right answer, or the nearest of several. It rewards the "

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from dramaturg.evaluation.comparison.plan import Entry, Plan
 from dramaturg.evaluation.comparison.records import Judged, Records
-from dramaturg.evaluation.judging.scales import NOBODY, RECALL, SIMILARITY, UNJUDGED, scale_of
+from dramaturg.evaluation.judging.scales import COUNTED, NOBODY, SIMILARITY, UNJUDGED, scale_of
 
 REFUSAL = "refusal"
 PARTS: Mapping[str, tuple[str, ...]] = {REFUSAL: ("out", "in")}
@@ -57,7 +57,7 @@ def has_judges(plan: Plan) -> bool:
 
 def judges_of(plan: Plan, records: Records, metric: str) -> list[str]:
     """Who is to judge, or to embed, by a metric; a plan of an earlier version does not say who embeds."""
-    if metric == RECALL:
+    if metric in COUNTED:
         return [NOBODY]
     if metric != SIMILARITY:
         return list(dict.fromkeys(plan.judges))
