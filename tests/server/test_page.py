@@ -375,7 +375,7 @@ async def test_the_page_speaks_chinese_and_korean(tmp_path: Path, language: str,
 WRITTEN = (
     "*laughs softly* You ask that of **me**?\n\n- a lamp\n- an oar\n\n*他笑了。*你好 "
     "![a gull](https://elsewhere.example/gull.png) <b onclick=bad()>x</b> "
-    "[map](https://elsewhere.example/) [no](javascript:bad())"
+    "[map](https://elsewhere.example/) [no](javascript:bad())\n\n| lamp | oil |\n| - | - |\n| old | 2 |"
 )
 
 
@@ -390,6 +390,8 @@ async def test_what_is_said_is_shown_as_people_write_it_and_nothing_of_it_is_fet
         assert await said.locator("strong").inner_text() == "me"
         assert await said.locator("li").all_inner_texts() == ["a lamp", "an oar"]
         assert await said.locator("img, b").count() == 0
+        sides = "all => all.map(one => getComputedStyle(one).textAlign)"
+        assert await said.locator("th, td").evaluate_all(sides) == ["start"] * 4  # a number stands below its heading
         assert await said.locator("a").evaluate_all("all => all.map(one => [one.href, one.rel])") == [
             ["https://elsewhere.example/", "noopener noreferrer nofollow"]
         ]
