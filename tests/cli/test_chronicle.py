@@ -104,6 +104,7 @@ def test_a_chronicle_is_shown_in_sentences(run: Command, tmp_path: Path) -> None
         "source": "",
         "since": "1850",
         "until": None,
+        "known_to": None,
     }
     assert (loves["number"], loves["source"]) == (2, "life.md")
 

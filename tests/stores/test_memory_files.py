@@ -71,7 +71,7 @@ def said(text: str, **more: Any) -> str:
     [
         ("{'text': 'a'}", "line 2: no JSON, key must be a string at column 2"),
         ('{"text": "a"', "line 2: no JSON"),
-        ('"a"', "line 2: this must hold keys and values; the keys are text, question, answer, when, pinned"),
+        ('"a"', "line 2: this must hold keys and values; the keys are text, question, answer, when, known_to, pinned"),
         ("[]", "line 2: this must hold keys and values"),
         ("null", "line 2: this must hold keys and values"),
         ("{}", "line 2: a memory has either `text`, or `question` and `answer`"),
