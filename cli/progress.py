@@ -230,7 +230,8 @@ class Stage:
         if text and not self.speaking:
             self.stop()
             self.speaking = True
-            screen.print(f"{self.speaker}: ", style="bold green", end="")
+            first = who if who in self.names.values() else self.speaker
+            screen.print(f"{first}: ", style="bold green", end="")
         elif text and message != self.message:
             screen.print(f"\n{who}: ", style="bold green", end="")
         self.message = message if text else self.message

@@ -140,6 +140,15 @@ def test_a_draft_is_made_of_the_documents_and_waits_for_a_person(run: Command, t
     assert not (tmp_path / "ada" / CHRONICLE).exists()
 
 
+def test_a_draft_is_made_of_nothing_that_others_alone_know(run: Command, stub: Endpoint, tmp_path: Path) -> None:
+    secret = "# The reef\n\nShe fears the Marlinspike.\n\n# The keel\n\nknown_to: [tom]\n\nIt is the Topgallant.\n"
+    (tmp_path / "ada" / "persona" / "reef.md").write_text(secret, encoding="utf-8")
+    stub.asked.clear()
+    run("chronicle", "ada", "--draft")
+    asked = json.dumps(stub.asked)
+    assert ("Marlinspike" in asked, "Topgallant" in asked) == (True, False)
+
+
 def test_a_draft_as_json_says_what_it_cost(run: Command) -> None:
     report = json.loads(run("chronicle", "ada", "--draft", "--json")[1])
     assert [one["object"] for one in report["draft"]] == ["storms", "a calm sea"]

@@ -79,6 +79,17 @@ def test_a_scene_at_a_prompt_has_its_commands_and_goes_on(
     assert "You: /enter Tom" in run("scene", inn)[1]
 
 
+def test_each_line_stands_under_who_says_it(run: Command, inn: str) -> None:
+    assert run("scene", inn, "Ben, good evening.", "Ada, good evening.")[1].splitlines() == [
+        "",
+        "You: Ben, good evening.",
+        "Ben Gunn: I keep the light.",
+        "",
+        "You: Ada, good evening.",
+        "Ada Quill: I keep the light.",
+    ]
+
+
 def test_a_script_is_written(run: Command, inn: str, tmp_path: Path) -> None:
     assert run("scene", inn, "--script", str(tmp_path / "inn.fountain"))[0] == 2
     assert run("scene", inn, "/narrate The door opens.")[0] == 0

@@ -19,6 +19,7 @@ WHOLE: dict[str, Any] = {
     "documents_warning": "long",
     "speakers_warning": "nobody",
     "not_yet": {"as_of": "chapter 3", "later": {"passages": 4, "memories": 1}, "not_comparable": {"triples": 2}},
+    "not_told": {"passages": 3},
     "not_heard": [{"line": "m1", "by": "ben", "why": "whispered to Tom"}],
     "documents_error": "away",
     "talk": [
@@ -186,3 +187,7 @@ def test_usage_that_is_none_costs_nothing(usage: Any) -> None:
         *_, row, _ = shown(usage_table([said])).splitlines()
         costs = [cell.strip() for cell in row.strip("│").split("│")][1:]
         assert set(costs) <= {"0", "0.0"} or said["respond"]["prompt_tokens"] in (True, -7, 3.5)
+
+
+def test_how_much_others_know_is_said() -> None:
+    assert "Not told to it, and known to others: passages (3)." in shown(evidence_view({"not_told": {"passages": 3}}))
