@@ -35,9 +35,8 @@ from dramaturg.models.per_loop import PerLoop
 from dramaturg.models.telemetry import note
 from dramaturg.nodes.known import AsOf, as_of_in, cut_to, known_cut, not_yet
 from dramaturg.nodes.open_settings import Closed, Open
-from dramaturg.nodes.told import cut_to_told, own_names, told_cut
+from dramaturg.nodes.told import cut_to_told, told_cut
 from dramaturg.prompts import Prompt, load, prompts_in
-from dramaturg.stores.documents.secrets import Known
 from dramaturg.stores.index.folder import LeftOut
 from dramaturg.stores.library import is_address, library_at, open_role
 from dramaturg.stores.library_folder import Library
@@ -349,7 +348,7 @@ class Run(Generic[S_co]):
 
     async def as_known(self, index: "Index[Any, Store]", store: "Store") -> "Store":
         """A version of an index as the role has been told it, and knows it at its time; see `kept_back`."""
-        card, own = self.role.card, self.own_names
+        card, own = self.role.card, self.role.own_names
         told = told_cut(store, own)
         store = told if told is not None else await asyncio.to_thread(cut_to_told, index, store, own, card)
         self.opened.not_told.update(store.not_told)
@@ -359,11 +358,6 @@ class Run(Generic[S_co]):
         cut = there if there is not None else await asyncio.to_thread(cut_to, index, store, as_of, card)
         self.keep_back(**cut.left_out)
         return cut
-
-    @property
-    def own_names(self) -> Known:
-        """The names by which `known_to` may name the role."""
-        return own_names(self.role.id, self.role.card)
 
     def keep_untold(self, **not_told: int) -> None:
         """Note what was kept from the role since it has not been told, by kind."""

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from dramaturg.nodes.known import MadeFrom, dialogue_lines, keep_cut
 from dramaturg.nodes.text.splitter import plain, sections
 from dramaturg.nodes.text.timed import SaidTexts, Span
-from dramaturg.stores.documents import secrets
 from dramaturg.stores.documents.forms import Document, RoleCard
 from dramaturg.stores.documents.memories import Lines, read_memory_files, split_place
-from dramaturg.stores.documents.secrets import KNOWN_TO, Known, Names, is_told
+from dramaturg.stores.documents.secrets import KNOWN_TO, Known, RoleNames, is_told, own_names
 from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 from dramaturg.stores.index.graph import GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.index.memories import MemoryStore
@@ -25,13 +24,8 @@ if TYPE_CHECKING:
     from dramaturg.stores.index.opened import Index
     from dramaturg.stores.role import Role
 
-Knowers = tuple[Names, ...]
+Knowers = tuple[RoleNames, ...]
 """Of a part of a document: who knows what it stands in, from the outside in; all of them must name a role."""
-
-
-def own_names(role: str, card: RoleCard) -> Known:
-    """The names by which those who know a thing may name a role: its id, its name and its aliases."""
-    return secrets.own_names(role, card.name, *card.aliases)
 
 
 def told_cut(store: "S", own: Known) -> "S | None":
@@ -114,7 +108,7 @@ def _told_dialogue(one: StoredDialogue, files: Mapping[str, Lines], own: Known) 
 
 def told_documents(role: "Role") -> list[Document]:
     """The documents of a role with spaces in the place of what it has not been told."""
-    told, found = by_names(own_names(role.id, role.card)), list[Document]()
+    told, found = by_names(role.own_names), list[Document]()
     for one in role.documents():
         text = one.text
         for span in knowers_of(one):
@@ -128,7 +122,7 @@ def told_documents(role: "Role") -> list[Document]:
 def told_graph(role: "Role") -> KnowledgeGraph:
     """The graph of a role as it has been told it; it blocks."""
     index = role.index(GRAPH_KIND)
-    return cut_to_told(index, index.open(), own_names(role.id, role.card), role.card)
+    return cut_to_told(index, index.open(), role.own_names, role.card)
 
 
 def unknown_knowers(role: "Role") -> list[str]:
@@ -140,8 +134,9 @@ def unknown_knowers(role: "Role") -> list[str]:
     if not said:
         return []
     called = dict[str, set[str]]()
-    for other, card in library_at(role.root.parent).cards().items():
-        for own in own_names(other, card()):
+    for other, read in library_at(role.root.parent).cards().items():
+        card = read()
+        for own in own_names(other, card.name, *card.aliases):
             called.setdefault(own, set()).add(other)
     found = list[str]()
     for place, names in said:

@@ -24,7 +24,7 @@ from dramaturg.stores.documents.forms import (
     read_questions,
 )
 from dramaturg.stores.documents.memories import memory_paths
-from dramaturg.stores.documents.secrets import is_told, own_names
+from dramaturg.stores.documents.secrets import Known, is_told, own_names
 from dramaturg.stores.documents.sources import Sources, dialogue_paths, document_paths, finish_begun_change
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.followed import Followed
@@ -72,9 +72,14 @@ class Role:
         finish_begun_change(self.root)
         return read_documents(self.root)
 
+    @property
+    def own_names(self) -> Known:
+        """The names by which `known_to` may name the role: its id, its name and its aliases."""
+        return own_names(self.id, self.card.name, *self.card.aliases)
+
     def told_whole(self) -> list[Document]:
         """Return the documents of which nothing is kept from the role, for forms that have no place for `known_to`."""
-        own = own_names(self.id, self.card.name, *self.card.aliases)
+        own = self.own_names
         return [one for one in self.documents() if all(is_told(names, own) for _, names in one.known_to)]
 
     def dialogues(self) -> list[DialogueLine]:

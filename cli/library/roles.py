@@ -124,10 +124,10 @@ def described(role: Role) -> dict[str, Any]:
 
     documents, lines = role.documents(), role.dialogues()
     warning = unheard(role.card, (line.speaker for line in lines))
-    unread_when = unread_times(role)
-    more = [f"and {len(unread_when) - LISTED:,} more"] if len(unread_when) > LISTED else []
-    knowers = unknown_knowers(role)
-    more_knowers = [f"and {len(knowers) - LISTED:,} more"] if len(knowers) > LISTED else []
+    unclear = {
+        "times that cannot be read": unread_times(role),
+        "names in known_to that are unclear": unknown_knowers(role),
+    }
     return {
         "role": role.id,
         "name": role.card.name,
@@ -142,8 +142,11 @@ def described(role: Role) -> dict[str, Any]:
         "dialogue lines": len(lines),
         **({"speakers": warning} if warning else {}),
         "memories": len(role.memories()),
-        **({"times that cannot be read": [*unread_when[:LISTED], *more]} if unread_when else {}),
-        **({"names in known_to that are unclear": [*knowers[:LISTED], *more_knowers]} if knowers else {}),
+        **{
+            what: [*found[:LISTED], *([f"and {len(found) - LISTED:,} more"] if len(found) > LISTED else [])]
+            for what, found in unclear.items()
+            if found
+        },
         "identity triples": len(role.chronicle().triples),
         "questions": len(role.questions()),
         "indexed": [line for kind in KINDS if (line := index_line(role, kind))],

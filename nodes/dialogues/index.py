@@ -39,7 +39,7 @@ from dramaturg.nodes.turn import clipped
 from dramaturg.stores.documents.forms import DialogueLine, RoleCard
 from dramaturg.stores.documents.memories import read_dialogue_files
 from dramaturg.stores.documents.originals import uncast_sentence
-from dramaturg.stores.documents.secrets import Names
+from dramaturg.stores.documents.secrets import RoleNames
 from dramaturg.stores.errors import MissingIndex
 from dramaturg.stores.files import canonical, sha256
 from dramaturg.stores.index.answers import answer_key
@@ -271,9 +271,11 @@ def dialogues_of(files: Mapping[str, Mapping[int, DialogueLine]], card: RoleCard
     return list(found.values())
 
 
-def scenes_of(lines: Mapping[int, DialogueLine], speakers: Speakers) -> dict[tuple[str, Names | None], list[Placed]]:
+def scenes_of(
+    lines: Mapping[int, DialogueLine], speakers: Speakers
+) -> dict[tuple[str, RoleNames | None], list[Placed]]:
     """The lines of each scene of a file that the same roles know: scenes may take turns in it."""
-    scenes: dict[tuple[str, Names | None], list[Placed]] = {}
+    scenes: dict[tuple[str, RoleNames | None], list[Placed]] = {}
     for number, line in lines.items():
         text = " ".join(line.text.split())
         if line.memory and letters_of(text) and line.speaker.strip():

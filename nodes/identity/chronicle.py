@@ -138,7 +138,7 @@ async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Ident
     # What a program brings as `now` comes before the time that is set: then what cannot be compared with it may hold.
     told = AtMoment(as_of, role.card.timeline, surely=as_of == run.settings.as_of != "")
     there, there_of_office = chronicle.triples, rules.triples if rules else ()
-    own, duties = ([one for one in of if is_told(one.known_to, run.own_names)] for of in (there, there_of_office))
+    own, duties = ([one for one in of if is_told(one.known_to, role.own_names)] for of in (there, there_of_office))
     run.keep_untold(triples=len(there) + len(there_of_office) - len(own) - len(duties))
     held, not_held = at_moment(own, told)
     of_office, not_of_office = at_moment(duties, told)

@@ -5,10 +5,10 @@ a program brings. Where no talk is kept, as by the paper's rules or without a st
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import count, islice
+from itertools import islice
 from math import nan
 from typing import Annotated, Any, NotRequired
 
@@ -27,6 +27,7 @@ from dramaturg.nodes.text.recalled import RecalledSettings, passages_near, passa
 from dramaturg.nodes.turn import shown_name, stranger_name, talk_records
 from dramaturg.prompts import fence
 from dramaturg.stores.conversations.talk import TalkRecord, TalkRecords
+from dramaturg.stores.documents.forms import Memory
 from dramaturg.stores.documents.secrets import is_told
 from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.index.vectors import unit_rows
@@ -198,11 +199,10 @@ def exchange_text(asker: str, question: str, role: str, reply: str) -> str:
 
 def known_episodes(run: Run[EpisodeSettings]) -> list[Episode]:
     """The memories that a role has before anything happens, as far as they are known at its time; blocks."""
-    there, as_of = formative_episodes(run.role), run.as_of
-    found = [
-        one for one, line in zip(there, run.role.memories(), strict=False) if is_told(line.known_to, run.own_names)
-    ]
-    run.keep_untold(memories=len(there) - len(found))
+    lines, as_of = run.role.memories(), run.as_of
+    there = zip(formative_episodes(lines), lines, strict=True)
+    found = [one for one, line in there if is_told(line.known_to, run.role.own_names)]
+    run.keep_untold(memories=len(lines) - len(found))
     if as_of is None:
         return found
     known = [as_of.knows_text(one["at"]) for one in found]
@@ -210,10 +210,10 @@ def known_episodes(run: Run[EpisodeSettings]) -> list[Episode]:
     return [one for one, is_known in zip(found, known, strict=True) if is_known]
 
 
-def formative_episodes(role: Role) -> list[Episode]:
+def formative_episodes(lines: Iterable[Memory]) -> list[Episode]:
     """The memories that a role has before anything happens, M₀: its `memories.jsonl`."""
     episodes: list[Episode] = []
-    for number, line in zip(count(1), role.memories()):
+    for number, line in enumerate(lines, 1):
         given = (line.model_extra or {}).get("importance")
         episodes.append(
             {

@@ -93,7 +93,7 @@ async def found_in_documents(
             warning = f"The documents of {role.id!r} have {length:,} characters: they are searched in their index only."
             return [], {"documents_warning": f"{warning} `dramaturg index {role.id}` makes it."}
         passages, _ = await asyncio.to_thread(split_documents, documents, PassageSettings())
-        told = SaidTexts({one.name: one for one in documents}, knowers_of).verdicts(by_names(run.own_names))
+        told = SaidTexts({one.name: one for one in documents}, knowers_of).verdicts(by_names(role.own_names))
         there, passages = passages, [one for one in passages if told(one.source, one.start, one.end)]
         run.keep_untold(passages=len(there) - len(passages))
         if as_of := run.as_of:

@@ -12,12 +12,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from dramaturg.stores.documents.front_matter import front_matter
 from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
-from dramaturg.stores.documents.secrets import KNOWN_TO, KnownTo, Names, names_of, secrets_in
+from dramaturg.stores.documents.secrets import KNOWN_TO, KnownTo, RoleNames, names_of, secrets_in
 from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_bytes, sha256
-from dramaturg.stores.macros import Names as MacroNames
-from dramaturg.stores.macros import filled
+from dramaturg.stores.macros import Names, filled
 from dramaturg.stores.moments import When, read_moment, require_moment
 
 LONGEST_NAME = 200
@@ -75,7 +74,7 @@ class RoleCard(_Written):
 
     def greeting(self, user: str, at: int = 0) -> str:
         """One of the greetings, to somebody; empty: there is none."""
-        return filled(self.greetings[at], MacroNames(self.called, user)).strip() if at < len(self.greetings) else ""
+        return filled(self.greetings[at], Names(self.called, user)).strip() if at < len(self.greetings) else ""
 
     def directions(self, user: str, seed: str) -> str:
         """How its author wants the role to be played, to somebody; empty: nobody has said it.
@@ -88,7 +87,7 @@ class RoleCard(_Written):
         depth = extensions.get("depth_prompt") if isinstance(extensions, dict) else None
         beside = depth.get("prompt") if isinstance(depth, dict) else None
         parts = (self._of_card("system_prompt"), beside, self._of_card("post_history_instructions"))
-        names = MacroNames(self.called, user)
+        names = Names(self.called, user)
         said = (filled(part, names, f"{seed}{at}").strip() for at, part in enumerate(parts) if isinstance(part, str))
         return "\n\n".join(part for part in said if part)
 
@@ -106,7 +105,7 @@ class Document(_Written):
     """Of the file's bytes."""
     when: str = ""
     """The time that all of it is of, as it says above its text; empty: it does not say."""
-    known_to: tuple[tuple[int, Names], ...] = ()
+    known_to: tuple[tuple[int, RoleNames], ...] = ()
     """Who knows what, by the places where it says so: of the sections they stand in, of all of it above the first."""
 
 

@@ -15,13 +15,13 @@ _LINE = re.compile(
 _BETWEEN = re.compile(r"[,，、]")
 _WHAT = "must name roles, as [jim, silver]"
 
-Names = tuple[str, ...]
+RoleNames = tuple[str, ...]
 """Of the roles that know a thing; none: nobody does."""
 Known = frozenset[str]
 """The names of one role, as they are compared."""
 
 
-def names_of(said: Any) -> Names:
+def names_of(said: Any) -> RoleNames:
     """The names in what stands behind `known_to`, a list or a text with commas.
 
     Raises:
@@ -34,11 +34,11 @@ def names_of(said: Any) -> Names:
     return tuple(name for one in said if (name := str(one).strip(" \t'\"")))
 
 
-KnownTo = Annotated[Names | None, BeforeValidator(lambda said: None if said is None else names_of(said))]
+KnownTo = Annotated[RoleNames | None, BeforeValidator(lambda said: None if said is None else names_of(said))]
 """Who knows a line or a triple; None: nobody says, so all do who have it."""
 
 
-def secrets_in(text: str) -> tuple[tuple[tuple[int, Names], ...], str]:
+def secrets_in(text: str) -> tuple[tuple[tuple[int, RoleNames], ...], str]:
     """The lines of a document that say who knows what they stand in, by their places, and the text without them.
 
     There are spaces in their place: no place in the text moves.

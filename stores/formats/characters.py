@@ -21,7 +21,7 @@ from dramaturg.stores.documents.forms import (
     card_text,
 )
 from dramaturg.stores.documents.reading import read_lines
-from dramaturg.stores.documents.secrets import is_told, own_names
+from dramaturg.stores.documents.secrets import is_told
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.formats.books import LONGEST_PROFILE, KeptBook, books_of, kept_books, placed, records_of
 from dramaturg.stores.formats.bounds import dumped
@@ -142,11 +142,10 @@ def card_of(role: Role) -> Card:
     persona = texts.get(PERSONA.removeprefix("persona/"), "")
     lines = read_lines(root / EXAMPLES, DialogueLine, root).values() if (root / EXAMPLES).exists() else ()
     kept, beside = own.card.get("data"), own.card.get("beside")
-    names = own_names(role.id, own.name, *own.aliases)
     data = _data(
         own,
         persona,
-        [Line(*map(str, (one.scene, one.speaker, one.text))) for one in lines if is_told(one.known_to, names)],
+        [Line(*map(str, (one.scene, one.speaker, one.text))) for one in lines if is_told(one.known_to, role.own_names)],
         kept if isinstance(kept, dict) else {},
     )
     if not persona and not any(data.get(field) for field in FIELDS):

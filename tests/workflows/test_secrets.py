@@ -9,12 +9,13 @@ import pytest
 from all_methods import whole_cast
 from langchain_core.messages import HumanMessage
 
-from dramaturg.nodes import run as nodes_run
 from dramaturg.nodes import told
-from dramaturg.nodes.told import own_names, told_documents, unknown_knowers
+from dramaturg.nodes.told import told_documents, unknown_knowers
 from dramaturg.stores.documents.forms import document
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.formats.characters import card_of
 from dramaturg.stores.library import open_role
+from dramaturg.stores.role import Role
 from dramaturg.testing import write_role
 from dramaturg.testing.role import write_lines
 from dramaturg.workflows.methods import chat_graph, context_type, preparations
@@ -158,8 +159,8 @@ async def test_with_the_filter_switched_off_the_secrets_of_others_are_told(
     library: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, _, questions = await turn(library, method, "ben")
-    everybody = own_names("ada", open_role("ada", library).card) | own_names("tom", open_role("tom", library).card)
-    monkeypatch.setattr(nodes_run, "own_names", lambda role, card: everybody | own_names(role, card))
+    everybody = frozenset[str]().union(*(open_role(role, library).own_names for role in ROLES))
+    monkeypatch.setattr(Role, "own_names", property(lambda role: everybody))
     prompts, evidence, without = await turn(library, method, "ben")
     assert {one for one in found(prompts) if one[:-3] not in CANARIES["ben"]}
     assert "not_told" not in evidence
@@ -223,3 +224,15 @@ def test_what_a_draft_is_made_from_is_told_to_the_role(library: Path) -> None:
     assert {name: len(text) for name, text in texts.items()} == {
         one.name: len(one.text) for one in open_role("tom", library).documents()
     }
+
+
+def test_a_card_leaves_out_what_others_alone_know(library: Path) -> None:
+    root = library / "ben"
+    (root / "persona" / "character.md").write_text("Ben keeps the Foxglovedoc.\n", encoding="utf-8")
+    examples = [
+        {"scene": "the quay", "speaker": "Ben Quill", "text": f"I have the {secret}say.", **known_to(secret)}
+        for secret in KNOWERS
+    ]
+    write_lines(root / "dialogues" / "examples.jsonl", examples)
+    told_in = json.dumps(card_of(open_role("ben", library)).data)
+    assert [one for one in ("Foxglove", *KNOWERS) if one in told_in] == ["Foxglove", "Amber", "Cedar"]
