@@ -422,7 +422,7 @@ async def test_a_method_with_settings_is_a_contestant_of_its_own(library: Path) 
     ("methods", "told"),
     [
         (("drmr[revision=0]",), "drmr has no setting 'revision'; did you mean 'revisions'"),
-        (("drmr[zeal=1]",), r"drmr has no setting 'zeal'; there are: alpha, appraisal, dialogue_length"),
+        (("drmr[zeal=1]",), r"drmr has no setting 'zeal'; there are: alpha, appraisal, as_of, dialogue_length"),
         (("drmr[revisions=99]",), r"drmr\[revisions=99\] cannot be used: revisions: Input should be less than or"),
         (("drmr[revisions]",), "takes NAME=VALUE, not 'revisions'"),
         (("drmr[revisions=0,revisions=1]",), r"drmr\[…\] gives revisions twice: give it once"),
