@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { treeList } from "./branches.js";
 import { Casting } from "./casting.js";
 import { compareView, sends } from "./compare.js";
+import { copy } from "./copying.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { face } from "./faces.js";
 import { Heard } from "./heard.js";
@@ -180,7 +181,7 @@ async function openTalk(thread = "", turn = "") {
     swipe: (id) => take((how) => talk.swipe(id, how)),
     goOn: (id) => take((how) => talk.goOn(id, how)),
     show: (id) => talk.show(id),
-    copy: (text) => navigator.clipboard.writeText(text).then(() => told(t("copied")), () => notice(t("failed", { message: t("copy") }))),
+    copy,
     why: (id) => openWhy(id, true),
   });
   $("turns").replaceChildren();

@@ -103,7 +103,7 @@ export class Screen {
         one.question ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
         act("edit", "edit_reply", () => edited((text) => does.rewrite(one.id, text))),
         last && (one.question || this.role.scene) ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
-        act("copy", "copy", () => does.copy(this.plain(one))),
+        act("copy", "copy", ({ currentTarget }) => does.copy(this.plain(one), currentTarget)),
         last ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
         one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why")));
   }

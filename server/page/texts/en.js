@@ -292,6 +292,8 @@ export default {
   checking: "Asking the model ten small questions …",
   copy: "Copy",
   copied: "Copied.",
+  not_copied: "Not copied: this browser does not allow it here.",
+  copy_code: "Copy code",
   waits_why: "Loading …",
   save_question: "Send",
   steps: "Steps: {n}",

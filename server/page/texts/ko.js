@@ -292,6 +292,8 @@ export default {
   checking: "모델에 작은 질문 열 개를 하는 중 …",
   copy: "복사",
   copied: "복사했습니다.",
+  not_copied: "복사되지 않음: 브라우저가 여기서 허용하지 않습니다.",
+  copy_code: "코드 복사",
   waits_why: "불러오는 중 …",
   save_question: "보내기",
   steps: "단계: {n}",

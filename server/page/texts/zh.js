@@ -292,6 +292,8 @@ export default {
   checking: "正在问模型十个小问题……",
   copy: "复制",
   copied: "已复制。",
+  not_copied: "未复制：浏览器在此不允许。",
+  copy_code: "复制代码",
   waits_why: "加载中……",
   save_question: "发送",
   steps: "步骤：{n}",
