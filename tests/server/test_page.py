@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from all_methods import whole_role
 from chat_clients import CLIENTS, missing
 from page_house import House, page_house
 
@@ -205,6 +206,18 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
                 assert await house.page.locator("#why .clique .marked").count() == 2
             if method == "emotional-rag":
                 assert await house.page.locator("#why .wheel .asked").count() == 1
+
+
+async def test_why_says_how_much_others_know_and_the_character_was_not_told(tmp_path: Path) -> None:
+    whole_role(tmp_path / "library")
+    (tmp_path / "library" / "ada" / "persona" / "cellar.md").write_text("known_to: Tom\n\nThe oil is in the cellar.\n")
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.say("Where is the oil?")
+        await house.why()
+        shown = await house.page.inner_text("#why-body")
+        assert "Known to others, and not told to the character: 1" in shown
+        assert "cellar" not in shown
 
 
 async def test_what_a_model_thought_is_folded_away_in_why(tmp_path: Path) -> None:

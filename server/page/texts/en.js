@@ -38,7 +38,7 @@ export default {
   no_room: "Memories left out (no room in the prompt): {n}",
   unscored: "Relationships without a score: {n}. They do not count, and are not scored again in this chat.",
   no_score: "no score", dialogues: "Earlier scenes", revision: "added in revision {n}", earlier_records: "From earlier chats", records: "Newly noted",
-  identity: "Who the character is", not_yet: "Not known yet at {day}: {n}", not_held: "Not true on {day} ({n}): {triples}", triples: "{n} facts, {how}", triples_left_out: "Facts left out (no room in the prompt): {n}", how_strategy: "found by the query", how_similarity: "most similar to your message", how_all: "the whole chronicle", how_inferred: "inferred from memories",
+  identity: "Who the character is", not_yet: "Not known yet at {day}: {n}", not_told: "Known to others, and not told to the character: {n}", not_held: "Not true on {day} ({n}): {triples}", triples: "{n} facts, {how}", triples_left_out: "Facts left out (no room in the prompt): {n}", how_strategy: "found by the query", how_similarity: "most similar to your message", how_all: "the whole chronicle", how_inferred: "inferred from memories",
   core: "core", neighbour: "related", plan: "Plan", feeling: "Feels", episodes: "Episodes", salience: "salience {n}",
   gate: "Identity check", allow: "allowed", revise: "to be revised", block: "blocked", unchecked: "not checked", against: "against: {triple}",
   became: "Changes to the character", instead_of: "in place of: {triple}", declined: "Not approved: {n}.",

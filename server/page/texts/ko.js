@@ -38,7 +38,7 @@ export default {
   no_room: "프롬프트에 자리가 없어 빠진 기억: {n}",
   unscored: "점수가 없는 관계: {n}. 반영되지 않으며, 이 대화에서는 다시 매기지 않습니다.",
   no_score: "점수 없음", dialogues: "예전 장면", revision: "수정 {n}에서 추가됨", earlier_records: "역할 기억에 있는 지난 대화", records: "역할 기억에 새로 더함",
-  identity: "캐릭터는 누구인가", not_yet: "{day}에는 아직 모르는 것: {n}", not_held: "{day}에는 해당하지 않음({n}): {triples}", triples: "사실 {n}개, {how}", triples_left_out: "프롬프트에 자리가 없어 빠진 사실: {n}개", how_strategy: "질의로 찾음", how_similarity: "질문과 가장 비슷함", how_all: "연대기 전체", how_inferred: "기억에서 추론",
+  identity: "캐릭터는 누구인가", not_yet: "{day}에는 아직 모르는 것: {n}", not_told: "다른 사람은 알지만 캐릭터는 듣지 못한 것: {n}", not_held: "{day}에는 해당하지 않음({n}): {triples}", triples: "사실 {n}개, {how}", triples_left_out: "프롬프트에 자리가 없어 빠진 사실: {n}개", how_strategy: "질의로 찾음", how_similarity: "질문과 가장 비슷함", how_all: "연대기 전체", how_inferred: "기억에서 추론",
   core: "핵심", neighbour: "관련", plan: "계획", feeling: "느낌", episodes: "일화", salience: "두드러짐 {n}",
   gate: "정체성 검사", allow: "통과", revise: "고쳐야 함", block: "막음", unchecked: "확인 안 함", against: "어긋남: {triple}",
   became: "캐릭터의 변화", instead_of: "대신함: {triple}", declined: "승인 안 됨: {n}.",

@@ -38,7 +38,7 @@ export default {
   no_room: "因提示已满而省略的记忆：{n}",
   unscored: "没有评分的关系：{n}。它们不计入，在这次对话中也不再评分。",
   no_score: "没有分数", dialogues: "以前的场景", revision: "第 {n} 次修改时加入", earlier_records: "角色记忆中来自以前的对话", records: "角色记忆中新增",
-  identity: "角色是谁", not_yet: "在 {day} 尚不知道的：{n}", not_held: "在 {day} 不成立（{n}）：{triples}", triples: "{n} 条事实，{how}", triples_left_out: "因提示已满而省略的事实：{n} 条", how_strategy: "由查询找到", how_similarity: "与问题最相近", how_all: "全部年表", how_inferred: "由记忆推断",
+  identity: "角色是谁", not_yet: "在 {day} 尚不知道的：{n}", not_told: "别人知道、但没有告诉角色的：{n}", not_held: "在 {day} 不成立（{n}）：{triples}", triples: "{n} 条事实，{how}", triples_left_out: "因提示已满而省略的事实：{n} 条", how_strategy: "由查询找到", how_similarity: "与问题最相近", how_all: "全部年表", how_inferred: "由记忆推断",
   core: "核心", neighbour: "相关", plan: "打算", feeling: "感受", episodes: "经历", salience: "显著性 {n}",
   gate: "身份检查", allow: "通过", revise: "需修改", block: "拦下", unchecked: "未检查", against: "违背：{triple}",
   became: "角色的变化", instead_of: "取代：{triple}", declined: "未批准：{n}。",
