@@ -50,6 +50,7 @@ from dramaturg.server.openai_forms import (
     unreadable,
     usage_of,
 )
+from dramaturg.server.packing import Packing
 from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
@@ -185,7 +186,7 @@ class RoleServer:
                 Route("/v1/methods", self.connection.methods),
                 *page_routes(),
             ],
-            middleware=[pages, door, Middleware(WholeNames)],
+            middleware=[pages, door, Middleware(Packing), Middleware(WholeNames)],
             exception_handlers=handlers,
             lifespan=self._lifespan,
         )

@@ -412,7 +412,8 @@ async def test_what_is_said_is_shown_as_people_write_it_and_nothing_of_it_is_fet
         assert {url.split("/")[2] for url in asked} == {house.page.url.split("/")[2]}
 
 
-PROGRAM = "Run this:\n\n```python\nprint('**a**')\n\nprint(1)  # \\*\n```\n\nand |this|:\n\n| a | b | c |\n|:-|:-:|-:|\n| 1 | 2 | 3 |"
+CODE = "print('**a**')\n\nprint(1)  # \\*\n"
+PROGRAM = f"Run this:\n\n```python\n{CODE}```\n\nand this:\n\n| a | b | c |\n|:-|:-:|-:|\n| 1 | 2 | 3 |"
 
 
 async def test_a_program_is_copied_and_columns_stand_as_they_were_written(tmp_path: Path) -> None:
@@ -430,18 +431,17 @@ async def test_a_program_is_copied_and_columns_stand_as_they_were_written(tmp_pa
             }"""
         )
         await house.say("How?")
-        code = "print('**a**')\n\nprint(1)  # \\*\n"
         grown = await page.evaluate("seen.map(([, text]) => text)")
         assert grown
-        assert not [one for one in grown if not code.startswith(one.rstrip("\n"))]  # no mark was closed in it
-        assert await page.evaluate("new Set(seen.map(([one]) => one)).size") == 1  # it stays where it is, and its button
+        assert not [one for one in grown if not CODE.startswith(one.rstrip("\n"))]  # no mark was closed in it
+        assert await page.evaluate("new Set(seen.map(([one]) => one)).size") == 1  # it stays, and so does its button
         assert await page.inner_text(".turn:last-child .code .head span") == "python"
         button = page.locator(".turn:last-child .code").get_by_role("button", name="Copy code")
         await button.focus()
         await page.keyboard.press("Enter")
         await house.until("document.querySelector('#live').textContent === 'Copied.'")
         assert await page.inner_text(".turn:last-child .code button") == "Copied."
-        assert await page.evaluate("navigator.clipboard.readText()") == code
+        assert await page.evaluate("navigator.clipboard.readText()") == CODE
         await page.wait_for_selector(".turn:last-child .code button:has-text('Copy code'):focus")
         sides = "all => all.map(one => getComputedStyle(one).textAlign)"
         assert await page.locator(".turn:last-child td").evaluate_all(sides) == ["left", "center", "right"]
