@@ -153,6 +153,7 @@ class RoleServer:
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}", self.talks.change, methods=["PATCH"]),
                 Route("/v1/threads/{thread}", self.talks.delete, methods=["DELETE"]),
+                Route("/v1/threads/{thread}/leave-out", self.talks.leave_out, methods=["POST"]),
                 Route("/v1/threads/{thread}/export", self.talks.export),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/heard", self.lookups.heard),
