@@ -183,6 +183,7 @@ async function openTalk(thread = "", turn = "") {
     show: (id) => talk.show(id),
     copy,
     why: (id) => openWhy(id, true),
+    leaveOut: (id) => leaveOut(talk, id),
   });
   $("turns").replaceChildren();
   if (now.view !== "talk") show("talk");
@@ -213,7 +214,7 @@ function draw() {
   $("send").hidden = Boolean(talk.coming);
   if (talk.further) notice(t("further"), button(t("show_it"), () => (notice(""), talk.show(talk.head))));
   const last = talk.path[talk.path.length - 1];
-  if (!last && !talk.coming && talk.fresh) $("welcome").replaceChildren(greeting());
+  if (!last && !talk.coming) $("welcome").replaceChildren(greeting());
   else $("welcome").replaceChildren();
   for (const one of [$("waiting"), $("became")]) one.hidden = Boolean(talk.coming) || !one.children.length;
   if (last && !last.own && !talk.coming && wide() && whyOpen()) openWhy(last.id, false);
@@ -316,6 +317,26 @@ async function take(work) {
     talk.unsaid = null;
   }
   await quietly(look);
+}
+
+// Leave a turn out of the branch; the one with it can be shown again.
+function leaveOut(talk, id) {
+  const before = talk.at;
+  return trying(async () => {
+    $("turns").classList.add("busy"); // the end of a long talk takes seconds to write down
+    await talk.leaveOut(id).finally(() => talk === now.talk && draw());
+    if (talk !== now.talk) return;
+    const back = button(t("show_again"), () => {
+      notice("");
+      talk.show(before);
+      $("say").focus({ preventScroll: true });
+    });
+    notice(t("was_left_out", { name: now.role.name, branches: t("branches"), memory: t("memory") }), back);
+    back.focus({ preventScroll: true }); // what had the focus is gone
+    await quietly(() => because(talk));
+    await quietly(look);
+    await quietly(() => talks.read());
+  });
 }
 
 $("form").addEventListener("submit", (event) => {

@@ -9,7 +9,7 @@ import { t } from "./texts.js";
 const A_PAGE = 100;
 
 /* Draws the turns of a talk. Those that are drawn already stay, so that a long talk is not drawn anew with every word.
-   `does` are the actions: edit, rewrite, swipe, goOn, show, copy, why. */
+   `does` are the actions: edit, rewrite, swipe, goOn, show, copy, why, leaveOut. */
 export class Screen {
   constructor(role, does) {
     this.role = role;
@@ -105,7 +105,8 @@ export class Screen {
         last && (one.question || this.role.scene) ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
         act("copy", "copy", ({ currentTarget }) => does.copy(this.plain(one), currentTarget)),
         last ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
-        one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why")));
+        one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why"),
+        this.role.scene ? null : act("delete", "leave_out", () => does.leaveOut(one.id), "leave-out")));
   }
 
   comingItem(going) {

@@ -85,6 +85,42 @@ async def test_a_reply_that_is_written_anew_was_said_as_soon_as_the_talk_goes_on
         assert len(await house.held()) == 3
 
 
+async def test_a_turn_is_left_out_of_the_branch_and_the_branch_with_it_shown_again(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        await house.open()
+        for text in ("one", "two", "three"):
+            await house.say(text)
+        whole = await house.shown()
+        await house.press(".reply", "Delete from this branch", 1)
+        await house.until("document.querySelector('#notice button:focus')?.textContent === 'Undo'")
+        assert "stands under “Branches”" in await house.page.inner_text("#notice")
+        assert await house.shown() == await house.held() == [whole[0], whole[2]]
+        await house.page.reload()
+        await house.page.wait_for_selector("#turns > li")
+        assert await house.shown() == [whole[0], whole[2]]
+        await house.press(".reply", "Delete from this branch", 0)
+        await house.until("document.querySelectorAll('#turns > li').length === 1")
+        await house.page.click("#notice button")
+        assert await house.shown() == [whole[0], whole[2]]
+        await house.say("four")
+        assert await house.held() == await house.shown() == [whole[0], whole[2], ("four", "Reply 4 to four")]
+        await house.press(".reply", "Edit reply")  # what the server does not have yet stays, too
+        await house.page.fill(".turn textarea", "The lamp is mine.")
+        await house.page.click(".turn textarea + .tools .main")
+        await house.press(".reply", "Delete from this branch", 0)
+        await house.until("document.querySelectorAll('#turns > li').length === 2")
+        assert await house.shown() == [whole[2], ("four", "The lamp is mine.")]
+        await house.say("five")
+        assert await house.held() == await house.shown()
+        for left in (2, 1, 0):
+            await house.press(".reply", "Delete from this branch")
+            await house.until(f"document.querySelectorAll('#turns > li').length === {left}")
+        assert await house.page.locator(".greeting").is_visible()
+        await house.menu("#open-branches")
+        await house.page.locator("#tree .stretch", has_text="two").click()
+        assert await house.shown() == whole
+
+
 async def test_a_reply_forms_word_by_word_is_stopped_and_gone_on_with(tmp_path: Path) -> None:
     async with page_house(tmp_path, settings={"redraws": 0}) as house:
         await house.open()
