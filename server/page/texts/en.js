@@ -325,6 +325,8 @@ export default {
   source_before: "Show what comes before",
   source_after: "Show what comes after",
   scenes: "Scenes",
+  group_chat: "Group chat",
+  group_goes_on: "A group chat of another client: go on there.",
   scenes_mean: "Several characters at once, each of whom knows what it has heard, and nothing else.",
   is_absent: "comes later",
   is_hidden: "hidden",

@@ -325,6 +325,8 @@ export default {
   source_before: "앞부분 보기",
   source_after: "뒷부분 보기",
   scenes: "장면",
+  group_chat: "그룹 채팅",
+  group_goes_on: "다른 클라이언트의 그룹 채팅입니다. 그곳에서 이어 가세요.",
   scenes_mean: "여러 인물이 함께 나오며, 각자 자기가 들은 것만 압니다.",
   is_absent: "나중에 등장",
   is_hidden: "숨어 있음",

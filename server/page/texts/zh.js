@@ -325,6 +325,8 @@ export default {
   source_before: "显示前面的内容",
   source_after: "显示后面的内容",
   scenes: "场景",
+  group_chat: "群聊",
+  group_goes_on: "这是别的客户端里的群聊：请在那里继续。",
   scenes_mean: "多个角色同场，每个角色只知道自己听到的，别的都不知道。",
   is_absent: "稍后出场",
   is_hidden: "躲着",
