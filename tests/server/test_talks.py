@@ -233,9 +233,9 @@ async def test_what_is_kept_of_a_reply_that_was_stopped_does_not_begin_a_deleted
     assert CODE.encode() not in all_bytes(tmp_path)
 
 
-async def asks(http: httpx.AsyncClient, text: str) -> str:
+async def asks(http: httpx.AsyncClient, text: str, thread: str = "tea") -> str:
     """Say something on the branch that was spoken on last, as the page does; return the id of the turn."""
-    turns = (await http.get("/v1/threads/tea?role=ada")).json().get("turns", [])
+    turns = (await http.get(f"/v1/threads/{thread}?role=ada")).json().get("turns", [])
     messages = [
         {"role": who, "content": one[part]}
         for one in turns
@@ -243,7 +243,7 @@ async def asks(http: httpx.AsyncClient, text: str) -> str:
         if one[part]
     ]
     body = {"model": "ada", "messages": [*messages, {"role": "user", "content": text}]}
-    how = {"X-Gen-Type": "normal", "X-Role-Thread": "tea", "X-Role-User": "Mira"}
+    how = {"X-Gen-Type": "normal", "X-Role-Thread": thread, "X-Role-User": "Mira"}
     answer = await http.post("/v1/chat/completions", json=body, headers=how)
     assert answer.is_success, answer.text
     return str(answer.json()["turn"])
@@ -272,9 +272,10 @@ async def test_a_turn_that_is_left_out_reaches_no_prompt_of_the_branch(
         lines = ["Good morning.", "Is the ferry late?", "Who mends your nets?"]
         lines[number] = SECRET
         told = [await asks(http, line) for line in lines]
-        prompts.clear()
-        asked = await asks(http, "Which word opens my safe?")
-        assert any(CODE in one for one in prompts)
+        for thread in ("lunch", "tea"):
+            prompts.clear()
+            asked = await asks(http, "Which word opens my safe?", thread)
+            assert any(CODE in one for one in prompts)
         answer = await leaves_out(http, told[number])
         assert answer.is_success, answer.text
         turns = (await http.get("/v1/threads/tea?role=ada")).json()["turns"]
@@ -282,10 +283,11 @@ async def test_a_turn_that_is_left_out_reaches_no_prompt_of_the_branch(
             *(line for line in lines if line != SECRET),
             "Which word opens my safe?",
         ]
-        prompts.clear()
-        await asks(http, "And which word opens it?")
-        assert prompts
-        assert not any(CODE in one for one in prompts)
+        for thread in ("tea", "dinner"):
+            prompts.clear()
+            await asks(http, "And which word opens my safe?", thread)
+            assert prompts
+            assert not any(CODE in one for one in prompts)
         tree = (await http.get("/v1/threads/tea/tree?role=ada")).json()["turns"]
         assert asked in {one["id"] for one in tree}  # the branch with it is there as it was
 
@@ -313,6 +315,7 @@ async def test_of_a_branch_the_first_the_last_and_every_turn_are_left_out(tmp_pa
         assert await shown() == ["two", "three", "five"]
         while turns := (await http.get("/v1/threads/tea?role=ada")).json()["turns"]:
             assert (await leaves_out(http, turns[0]["id"])).is_success
+        assert [one["title"] for one in await listed(http)] == [""]
         await asks(http, "six")
         assert await shown() == ["six"]
         for strange in ({"turn": "none"}, {"turn": told[0]}, {"turn": told[0], "until": "none"}, {}):
