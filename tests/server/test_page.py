@@ -481,6 +481,9 @@ async def test_a_program_is_copied_and_columns_stand_as_they_were_written(tmp_pa
         await page.wait_for_selector(".turn:last-child .code button:has-text('Copy code'):focus")
         sides = "all => all.map(one => getComputedStyle(one).textAlign)"
         assert await page.locator(".turn:last-child td").evaluate_all(sides) == ["left", "center", "right"]
+        await house.press(".reply", "Copy")
+        await page.wait_for_selector(".turn:last-child [data-copied]")
+        assert await page.evaluate("navigator.clipboard.readText()") == PROGRAM
         await page.evaluate("navigator.clipboard.writeText = undefined")  # as on a page from another machine
         await button.click()
         assert "Not copied" in await page.inner_text("#notice")
