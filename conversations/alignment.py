@@ -33,6 +33,8 @@ class Place(NamedTuple):
     """How many exchanges of the history lead there. Those that follow are not known: they are to be taken over."""
     agreed: int
     """How many exchanges of the history are known at all; 0: it may be that of another conversation."""
+    begins: bool = False
+    """Whether the history begins where the branch does."""
 
 
 def as_heard(text: str, names: Sequence[str] = ()) -> str:
@@ -84,7 +86,7 @@ def place_of(history: Sequence[Exchange], branches: Sequence[Sequence[Turn]], na
             rank = (known == len(wanted), offset == 0 and known > 0, agreed, known - first, offset)
             if rank > best_rank:
                 last = known + offset - 1
-                best, best_rank = Place(branch[last] if last >= 0 else None, known, agreed), rank
+                best, best_rank = Place(branch[last] if last >= 0 else None, known, agreed, offset == 0), rank
     return best
 
 

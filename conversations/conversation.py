@@ -29,6 +29,7 @@ from dramaturg.conversations.turns import (
     talk_head_of,
     talk_heads_in,
     turn_tree,
+    turns_until,
 )
 from dramaturg.models.answer_cache import ANSWERS, forget_answers
 from dramaturg.models.environment import environment
@@ -278,6 +279,32 @@ class Conversation:
         """Go back to before a turn. Our saver erases it and all that followed it; others keep what they have stored."""
         async with self.turn():
             await self._take_back(await self._turn(turn))
+
+    async def leave_out(self, turn: str, until: str | None = None) -> None:
+        """Make a branch without a turn the head: what followed it is written down again, as `take_over` does.
+
+        The branch with it stays as it is. What nodes have made of it and of the turns that followed is not on the new
+        one.
+
+        Args:
+            turn: the one that is left out.
+            until: the last turn of its branch; None: the head is.
+
+        Raises:
+            ValueError: the branch has no such turn, or changes wait for an answer on this thread.
+        """
+        async with self.turn():
+            if await self.thread.waiting():
+                raise ValueError("Changes wait for an answer on this conversation: approve or refuse them first.")
+            await self._settle(await self.thread.unfinished())
+            end = (await self._turn(until)).checkpoint if until else None
+            said = [one for one in await turns_until(self.saver, self.thread.name, end) if one.reply is not None]
+            if (at := next((at for at, one in enumerate(said) if one.id == turn), None)) is None:
+                raise ValueError(f"This branch has no turn {turn!r}: its turns are in the history.")
+            after = await self.thread.settled(said[at - 1].checkpoint) if at else None
+            after = after or await self.thread.go_to(None)
+            later = [Exchange(one.question, one.reply or "") for one in said[at + 1 :]]
+            await self.thread.go_to(await self._written_down(later, await self._whole_talk(after) or after))
 
     async def erase(self) -> None:
         """Delete the whole thread for good: afterwards it is in no state, no memory and no file.
@@ -557,11 +584,14 @@ class Conversation:
             raise
 
     async def _place_of(self, history: Sequence[Exchange], head: Sequence[Turn]) -> Place:
-        # All branches are read only where the history is not that of the head, or of an earlier turn of it.
+        # All branches are read only where the history is not that of the head, or of an earlier turn of it. What looks
+        # like the newest part of the head may be all of another branch, on which the beginning was left out.
         found = place_of(history, [head], self.names)
-        if found.known == len(history):
+        known = found.known == len(history)
+        if known and (found.begins or not history):
             return found
-        return place_of(history, [head, *await self.branches()], self.names)
+        among_all = place_of(history, [head, *await self.branches()], self.names)
+        return found if known and not among_all.begins else among_all
 
     async def _follow(self, history: Sequence[Exchange], head: Sequence[Turn]) -> str:
         """The checkpoint after a history: what no branch holds of it is written down after what one does."""

@@ -5,6 +5,7 @@ states that followed: by the ids of its messages, by what that turn has added, a
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -94,13 +95,43 @@ def going(said: Sequence[TalkRecord], ids: Iterable[str], phrase: str) -> list[T
     asked = {tuple(words_of(line.text)) for one in chosen for line in one.said if line.who == "human"}
     repeated = Words([], [" ".join(one) for one in asked if len(one) > LEAST])
     again = {(one.parent, one.said[0].text) for one in chosen if one.said[0].who == "human"}
+    copied = copies(said, chosen)
     return [
         one
         for one in said
         if one in chosen
         or (one.said and (one.parent, one.said[0].text) in again)
         or any(repeated.are_in(line.text) for line in one.said)
+        or one.id in copied
     ]
+
+
+def copies(said: Sequence[TalkRecord], chosen: Sequence[TalkRecord]) -> set[str]:
+    """The ids of records in which the same was written down on other branches; who repeats it on one says it anew."""
+    # Of lines of scenes, each role has records of its own; what nothing is kept of knows no record before it.
+    known = {one.id: one for one in said if bool(one.place) == bool(one.parent) and not one.witnesses}
+
+    def branch(one: TalkRecord | None) -> Iterator[str]:
+        while one is not None:
+            yield one.id
+            one = known.get(one.parent)
+
+    meant = defaultdict[tuple[str, ...], dict[str, set[str]]](dict)
+    for one in chosen:
+        if one.id in known:
+            meant[texts_of(one)][one.id] = {*branch(one)}
+    return {
+        one.id
+        for one in known.values()
+        if (same := meant.get(texts_of(one)))
+        and same.keys().isdisjoint(branch(one))
+        and not any(one.id in before for before in same.values())
+    }
+
+
+def texts_of(record: TalkRecord) -> tuple[str, ...]:
+    """What was said in a record, line by line."""
+    return tuple(line.text for line in record.said)
 
 
 def parts_of(record: TalkRecord) -> Sequence[Line | Fact]:

@@ -1,5 +1,6 @@
 """Scenes of a library: their files, where they are kept, and their scripts."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from langchain_core.messages import AnyMessage
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
-from dramaturg.conversations.opening import elsewhere, kept_with, scenes_kept
+from dramaturg.conversations.opening import elsewhere, kept_with, scenes_begun, scenes_kept
 from dramaturg.conversations.turns import Turn, all_steps, said_until
 from dramaturg.nodes.run import RoleContext, Run, library_of, run_of
 from dramaturg.nodes.scene.presence import (
@@ -50,6 +51,7 @@ __all__ = [
     "scenes_of",
     "script_of",
     "thread_of",
+    "usual_thread_of",
 ]
 
 FOLDER = "scenes"
@@ -107,6 +109,19 @@ def thread_of(name: str, thread: str = "") -> str:
     """The name of the thread on which a scene is played; of several, each has a name of its own."""
     scene_name = Path(name).stem if name.endswith((".yaml", ".yml")) else name
     return f"{SCENES}{scene_name}" + (f"/{thread}" if thread else "")
+
+
+async def usual_thread_of(library: Library, name: str) -> str:
+    """The thread on which a scene is played where nobody names one: "default", as with a role.
+
+    Earlier revisions called it by the scene alone: what was begun there goes on there.
+    """
+    if await asyncio.to_thread(scenes_begun, library):
+        async with scenes_kept(library) as kept:
+            earlier = thread_of(name)
+            if await kept.saver.aget_tuple({"configurable": {"thread_id": earlier, "checkpoint_ns": ""}}):
+                return earlier
+    return thread_of(name, "default")
 
 
 @asynccontextmanager
@@ -302,7 +317,7 @@ async def script_of(talk: Conversation) -> list[str]:
     """The lines of a scene on its branch, as Fountain writes a play, with who heard what was not for all."""
     run: Any = await run_of(talk.context)
     names = {one.role: one.name for one in await members_of(run)}
-    lines = [f"Title: {talk.thread.name.removeprefix(SCENES)}", ""]
+    lines = [f"Title: {talk.thread.name.removeprefix(SCENES).partition('/')[0]}", ""]
     if run.settings.place:
         lines += [f".{' '.join(run.settings.place.split())}", ""]
     for one in await lines_of(talk):

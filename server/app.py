@@ -50,6 +50,7 @@ from dramaturg.server.openai_forms import (
     unreadable,
     usage_of,
 )
+from dramaturg.server.packing import Packing
 from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
 from dramaturg.server.replies import Piece, Speech
@@ -152,6 +153,7 @@ class RoleServer:
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}", self.talks.change, methods=["PATCH"]),
                 Route("/v1/threads/{thread}", self.talks.delete, methods=["DELETE"]),
+                Route("/v1/threads/{thread}/leave-out", self.talks.leave_out, methods=["POST"]),
                 Route("/v1/threads/{thread}/export", self.talks.export),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/heard", self.lookups.heard),
@@ -185,7 +187,7 @@ class RoleServer:
                 Route("/v1/methods", self.connection.methods),
                 *page_routes(),
             ],
-            middleware=[pages, door, Middleware(WholeNames)],
+            middleware=[pages, door, Middleware(Packing), Middleware(WholeNames)],
             exception_handlers=handlers,
             lifespan=self._lifespan,
         )

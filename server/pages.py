@@ -4,7 +4,7 @@ import mimetypes
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -34,9 +34,9 @@ class PageFiles(StaticFiles):
     """The files that the page is made of."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """Send a file, with the page's policy."""
+        """Send a file, with the page's policy; compressed or not, it is the same one by its weak tag."""
         response = await super().get_response(path, scope)
-        response.headers.update(HEADERS)
+        response.headers.update({**HEADERS, "ETag": f"W/{response.headers['ETag']}"})
         return response
 
 
@@ -44,7 +44,9 @@ def page_routes() -> list[BaseRoute]:
     """The page, and its files."""
     mimetypes.add_type("text/javascript", ".js")  # some systems have another, by which no module is taken
 
-    async def index(_: Request) -> Response:
-        return FileResponse(PAGE / "index.html", headers=HEADERS)
+    files = PageFiles(directory=PAGE)
 
-    return [Route("/", index), Mount("/page", PageFiles(directory=PAGE))]
+    async def index(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
+
+    return [Route("/", index), Mount("/page", files)]

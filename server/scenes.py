@@ -63,12 +63,12 @@ class Scenes:
         return [f"{SCENES}{name}" for name in (*scenes_of(self.rooms.library), AUTO)]
 
     async def played(self, caller: str) -> list[str]:
-        """The scenes, as models, of which a caller has threads; a group of a client is none, for it alone goes on."""
+        """The scenes, as models, of which a caller has threads; the groups of clients are one."""
         if not await asyncio.to_thread(scenes_begun, self.rooms.library):
             return []
         threads = await threads_in(await self.rooms.kept(SceneContext(library=self.rooms.library)))
-        there = {one.removeprefix(SCENES).partition("/")[0] for one in threads if one.startswith(SCENES)} - {AUTO}
-        models = [f"{SCENES}{name}" for name in await asyncio.to_thread(scenes_of, self.rooms.library) if name in there]
+        there = {one.removeprefix(SCENES).partition("/")[0] for one in threads if one.startswith(SCENES)}
+        models = [one for one in await asyncio.to_thread(self.models) if one.removeprefix(SCENES) in there]
         return [one for one in models if any(name.startswith(f"{of_caller(one, caller)}/") for name in threads)]
 
     async def shown(self) -> list[dict[str, Any]]:

@@ -38,6 +38,16 @@ class Change(BaseModel):
     pinned: bool | None = None
 
 
+class LeftOut(BaseModel):
+    """The body of a request to leave a turn out of a branch."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    turn: str = Field(max_length=200)
+    until: str | None = Field(None, max_length=200)
+    """The last turn of the branch; None: that which was spoken on last."""
+
+
 class Talks:
     """What the routes do about whole threads.
 
@@ -84,6 +94,17 @@ class Talks:
         label = await talk.set_label(body.title, pinned=body.pinned)
         about = {"id": self.lookups.thread_in(request), "role": model.role}
         return JSONResponse({"object": "thread.changed", **about, **label.model_dump()})
+
+    async def leave_out(self, request: Request) -> Response:
+        """Make a branch of a thread without one of its turns, which is then the one that was spoken on last."""
+        body = LeftOut.model_validate_json(await request.body())
+        model, talk = await self.lookups.talk(request)
+        if model.role.startswith(SCENES):
+            raise ValueError("Of a scene, no turn can be left out: edit its lines, or branch before it.")
+        await talk.leave_out(body.turn, body.until)
+        head = next((one.id for one in reversed(await talk.history())), None)
+        about = {"id": self.lookups.thread_in(request), "role": model.role}
+        return JSONResponse({"object": "thread.changed", **about, "head": head})
 
     async def export(self, request: Request) -> Response:
         """A thread as a file: a chat of SillyTavern (`form=chat`), or what `dramaturg import` continues (`jsonl`).

@@ -112,8 +112,8 @@ def memories(
     thread: Annotated[
         str,
         typer.Option(
-            help="What was said in this conversation, or heard in this scene (scene:NAME), and is remembered, not the "
-            "role's own memories."
+            help="What was said in this conversation, or heard in this scene (scene:NAME/default), and is remembered, "
+            "not the role's own memories."
         ),
     ] = "",
     draft: Annotated[

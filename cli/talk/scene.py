@@ -32,7 +32,7 @@ def scene(
         list[str] | None, typer.Argument(help="Lines to say, one after the other; none: you are asked for them.")
     ] = None,
     thread: Annotated[
-        str, typer.Option("--thread", help="Name of this performance; it continues where it stopped.")
+        str, typer.Option("--thread", help="Name of this performance (else: default); it continues where it stopped.")
     ] = "",
     user: Annotated[str, typer.Option("--as", help="Whom you play; nobody: what you write is narrated.")] = "",
     model: ModelOption = "auto",
@@ -52,7 +52,7 @@ def scene(
     A line is said aloud; /whisper NAME: TEXT, /narrate TEXT, /enter NAME, /leave NAME, /hide NAME, /next NAME and /go
     lead the scene, and /help lists what else can be done.
     """
-    from dramaturg.conversations.scenes import open_scene, read_scene, scenes_of, script_of, thread_of
+    from dramaturg.conversations.scenes import open_scene, read_scene, scenes_of, script_of, thread_of, usual_thread_of
     from dramaturg.workflows.scene import SceneContext
 
     shelf = shelf_of(library)
@@ -71,7 +71,7 @@ def scene(
     require_known(SceneContext, given, "scene")
     options = {key: value for key, value in (("chat_model", model), ("user_role", user)) if value not in ("", "auto")}
     context = read_scene(shelf, name, **options, **given)
-    where = thread_of(name, thread)
+    where = thread_of(name, thread) if thread else asyncio.run(usual_thread_of(shelf, name))
     if heard:
         asyncio.run(show_heard(context, where, as_json=as_json))
         return

@@ -57,6 +57,7 @@ export const heard = (scene, thread, turn) => read(`${at(thread)}/heard?${new UR
 export const talkFile = (one, form) => `${at(one.id)}/export?${of(one.role)}&form=${form}`;
 export const roleFile = (id, form) => `${about(id)}/export?form=${form}`;
 const changed = (one, method, body) => request(`${at(one.id)}?${of(one.role)}`, { method, headers: JSON_SENT, body: JSON.stringify(body) });
+export const leaveOut = async (id, thread, turn, until) => (await post(`${at(thread)}/leave-out?${of(id)}`, { turn, until })).json();
 export const changeTalk = (one, body) => changed(one, "PATCH", body);
 export const deleteTalk = (one) => changed(one, "DELETE", {});
 export const newRole = async (body) => (await post("/v1/roles", body)).json();

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import { treeList } from "./branches.js";
 import { Casting } from "./casting.js";
 import { compareView, sends } from "./compare.js";
+import { copy } from "./copying.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { face } from "./faces.js";
 import { Heard } from "./heard.js";
@@ -12,7 +13,7 @@ import { galleryView, newCharacter } from "./gallery.js";
 import { openDialog, openMenu } from "./menu.js";
 import { fitting, methodName, withProfile } from "./methods.js";
 import { Remembered } from "./remembered.js";
-import { faceOf, forScene, openCues, sceneGreeting, SceneScreen, staged, stageOf } from "./scene.js";
+import { faceOf, forScene, groups, openCues, sceneGreeting, SceneScreen, staged, stageOf } from "./scene.js";
 import { Screen, toEnd } from "./screen.js";
 import { openSettings } from "./settings.js";
 import { sign } from "./signs.js";
@@ -119,20 +120,20 @@ function threadName() {
   return `${when} ${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
 }
 
-const everybody = () => [...now.roles, ...now.scenes];
+const everybody = () => [...now.roles, ...now.scenes, groups()];
 
 async function readRoles() {
   const [about, scenes] = await Promise.all([api.roles(), api.scenes()]);
   now.about = about;
   now.roles = about.data;
   now.scenes = scenes.map((one) => staged(one, now.roles));
-  if (now.role) now.role = everybody().find((one) => one.id === now.role.id) ?? now.role;
+  if (now.role && !now.role.kept) now.role = everybody().find((one) => one.id === now.role.id) ?? now.role;
 }
 
 async function start() {
   await readRoles();
   const role = everybody().find((one) => one.id === chosen().get("role") && !one.error);
-  if (role) await openRole(role, chosen().get("thread"), chosen().get("turn"));
+  if (role && (chosen().get("thread") || !role.kept)) await openRole(role, chosen().get("thread"), chosen().get("turn"));
   else show("gallery");
   await quietly(() => talks.read(everybody()));
 }
@@ -140,7 +141,7 @@ async function start() {
 const talks = new Talks({
   open: (role, thread) => trying(async () => {
     show("talk");
-    if (role.id === now.role?.id) await openTalk(thread);
+    if (role.id === now.role?.id && !role.kept) await openTalk(thread);
     else await openRole(role, thread);
   }),
   now: () => ({ role: now.role?.id, thread: now.talk?.thread }),
@@ -148,12 +149,12 @@ const talks = new Talks({
   gone: (one) => {
     if (one.role !== now.role?.id || one.id !== now.talk?.thread) return;
     now.talk = null;
-    trying(() => openTalk());
+    trying(async () => (now.role.kept ? show("gallery") : openTalk()));
   },
 });
 
 async function openRole(role, thread = "", turn = "") {
-  now.role = role;
+  now.role = role.kept ? staged({ ...role, cast: (await api.heard(role.id, thread, "")).cast }, now.roles) : role;
   now.methods = role.scene ? [] : withProfile((await api.role(role.id)).methods);
   now.method = fitting(now.methods, localStorage.getItem(METHOD) ?? now.about.method);
   await openTalk(thread, turn);
@@ -180,8 +181,9 @@ async function openTalk(thread = "", turn = "") {
     swipe: (id) => take((how) => talk.swipe(id, how)),
     goOn: (id) => take((how) => talk.goOn(id, how)),
     show: (id) => talk.show(id),
-    copy: (text) => navigator.clipboard.writeText(text).then(() => told(t("copied")), () => notice(t("failed", { message: t("copy") }))),
+    copy,
     why: (id) => openWhy(id, true),
+    leaveOut: (id) => leaveOut(talk, id),
   });
   $("turns").replaceChildren();
   if (now.view !== "talk") show("talk");
@@ -212,7 +214,7 @@ function draw() {
   $("send").hidden = Boolean(talk.coming);
   if (talk.further) notice(t("further"), button(t("show_it"), () => (notice(""), talk.show(talk.head))));
   const last = talk.path[talk.path.length - 1];
-  if (!last && !talk.coming && talk.fresh) $("welcome").replaceChildren(greeting());
+  if (!last && !talk.coming) $("welcome").replaceChildren(greeting());
   else $("welcome").replaceChildren();
   for (const one of [$("waiting"), $("became")]) one.hidden = Boolean(talk.coming) || !one.children.length;
   if (last && !last.own && !talk.coming && wide() && whyOpen()) openWhy(last.id, false);
@@ -315,6 +317,26 @@ async function take(work) {
     talk.unsaid = null;
   }
   await quietly(look);
+}
+
+// Leave a turn out of the branch; the one with it can be shown again.
+function leaveOut(talk, id) {
+  const before = talk.at;
+  return trying(async () => {
+    $("turns").classList.add("busy"); // the end of a long talk takes seconds to write down
+    await talk.leaveOut(id).finally(() => talk === now.talk && draw());
+    if (talk !== now.talk) return;
+    const back = button(t("show_again"), () => {
+      notice("");
+      talk.show(before);
+      $("say").focus({ preventScroll: true });
+    });
+    notice(t("was_left_out", { name: now.role.name, branches: t("branches"), memory: t("memory") }), back);
+    back.focus({ preventScroll: true }); // what had the focus is gone
+    await quietly(() => because(talk));
+    await quietly(look);
+    await quietly(() => talks.read());
+  });
 }
 
 $("form").addEventListener("submit", (event) => {
@@ -434,7 +456,7 @@ function retold() {
 }
 
 $("open-settings").addEventListener("click", settings);
-$("new").addEventListener("click", () => trying(() => (now.role ? openTalk() : show("gallery"))));
+$("new").addEventListener("click", () => trying(async () => (now.role && !now.role.kept ? openTalk() : show("gallery"))));
 $("open-gallery").addEventListener("click", () => show("gallery"));
 $("back").addEventListener("click", () => show("talk"));
 
@@ -567,7 +589,7 @@ function goTo(thread, line, of = "") {
   show("talk");
   if (!wide()) setWhy(false);
   return trying(async () => {
-    const scene = of && of !== now.role.id ? everybody().find((one) => one.id === of) : null;
+    const scene = of && (of !== now.role.id || now.role.kept) ? everybody().find((one) => one.id === of) : null;
     if (scene) await openRole(scene, thread);
     else if (thread && thread !== now.talk.thread) await openTalk(thread);
     const { talk } = now;

@@ -2,7 +2,9 @@
 // closed list that is filled with text nodes: HTML is text, pictures are their descriptions, and nothing is fetched.
 
 import MarkdownIt, { cjk } from "./vendor/markdown-it.js";
-import { h } from "./dom.js";
+import { copy } from "./copying.js";
+import { button, h, oneLine } from "./dom.js";
+import { t } from "./texts.js";
 
 const parser = new MarkdownIt({ html: false, linkify: false, breaks: true })
   .use(cjk) // *他笑了。*你好: no space stands after an action in Chinese
@@ -18,10 +20,15 @@ export function showText(root, text, growing = false) {
   const blocks = [...grouped(parser.parse(source, {}))];
   blocks.forEach((tokens, at) => {
     const key = tokens[0].type + lines.slice(...(tokens[0].map ?? [0])).join("\n");
-    if (root.children[at]?.shows === key) return;
+    const before = root.children[at];
+    if (before?.shows === key) return;
+    if (before?.matches(".code") && tokens[0].type === "fence") {
+      before.shows = key; // a program that grows keeps its place, and its button
+      return retold(before, tokens[0]);
+    }
     const made = fill(h("div"), tokens).firstElementChild ?? h("p");
     made.shows = key;
-    if (root.children[at]) root.children[at].replaceWith(made);
+    if (before) before.replaceWith(made);
     else root.append(made);
   });
   while (root.children.length > blocks.length) root.lastElementChild.remove();
@@ -68,19 +75,35 @@ function element(one) {
     return LINK.test(href) ? h("a", { href, title: href, target: "_blank", rel: "noopener noreferrer nofollow" }) : h("span");
   }
   if (one.tag === "ol") return h("ol", { start: one.attrGet("start") });
-  return h(TAGS.has(one.tag) ? one.tag : "span");
+  const side = one.attrGet("style")?.match(/^text-align:(left|center|right)$/)?.[1]; // of a column; the page has no styles inline
+  return h(TAGS.has(one.tag) ? one.tag : "span", side ? { class: `to-${side}` } : {});
 }
 
 function leaf(one) {
   if (one.type === "softbreak" || one.type === "hardbreak") return [h("br"), "\n"];
   if (one.type === "hr") return [h("hr")];
   if (one.type === "code_inline") return [h("code", {}, one.content)];
-  if (one.type === "fence") return [h("pre", { tabindex: "0" }, h("code", {}, one.content))];
+  if (one.type === "fence") return [program(one)];
   return [one.content];
 }
 
-// What is open at the end of a text that grows is closed there.
+// A program: what it is written in, a button that copies it, and its lines.
+function program(fence) {
+  const code = h("code");
+  const copies = button(t("copy_code"), () => copy(code.textContent, copies));
+  const root = h("div", { class: "code" }, h("div", { class: "head" }, h("span"), copies), h("pre", { tabindex: "0" }, code));
+  return retold(root, fence);
+}
+
+function retold(root, fence) {
+  root.querySelector(".head span").textContent = oneLine(fence.info.trim().split(/\s/)[0], 30);
+  root.querySelector("code").textContent = fence.content;
+  return root;
+}
+
+// What is open at the end of a text that grows is closed there; a program ends by itself.
 function closed(text) {
+  if (inProgram(text)) return text.replace(/\n *[`~]{1,2}$/, "");
   const whole = text.trimEnd().replace(/[*_~`]+$/, "");
   const last = whole.slice(whole.lastIndexOf("\n\n") + 1);
   const open = [];
@@ -89,4 +112,13 @@ function closed(text) {
     else if (after.trim() && !open.some((one) => one.startsWith("`"))) open.push(mark);
   }
   return whole + open.reverse().join("");
+}
+
+function inProgram(text) {
+  let open = "";
+  for (const [, mark, rest] of text.matchAll(/^[ \t>]*(`{3,}|~{3,})(.*)$/gm)) {
+    if (!open) open = mark;
+    else if (mark.startsWith(open) && !rest.trim()) open = "";
+  }
+  return Boolean(open);
 }

@@ -14,6 +14,9 @@ export function staged(scene, roles) {
   return { ...scene, scene: true, cast, line: cast.map((one) => one.name).join(", ") };
 }
 
+/* The group chats of other clients, which go on there: here they can be read. */
+export const groups = () => ({ id: "scene:auto", name: t("group_chat"), scene: true, kept: true, cast: [] });
+
 export const faces = (scene, kind = "") => h("span", { class: `faces ${kind}`, "aria-hidden": "true" }, scene.cast.slice(0, 4).map((one) => face(one, kind)));
 export const faceOf = (one, kind = "") => (one.scene ? faces(one, kind) : face(one, kind));
 
@@ -161,6 +164,8 @@ export function sceneCards(scenes, open) {
 
 /* The box in which one writes: what it is for in a scene, and the menu beside it. */
 export function forScene(scene) {
-  $("cues").hidden = !scene;
-  $("say").setAttribute("placeholder", scene ? t(scene.user ? "say_in_scene" : "say_narrates", { name: scene.user }) : t("say"));
+  const kept = Boolean(scene?.kept);
+  $("cues").hidden = !scene || kept;
+  $("say").disabled = $("send").disabled = kept;
+  $("say").setAttribute("placeholder", kept ? t("group_goes_on") : scene ? t(scene.user ? "say_in_scene" : "say_narrates", { name: scene.user }) : t("say"));
 }

@@ -9,7 +9,7 @@ import { t } from "./texts.js";
 const A_PAGE = 100;
 
 /* Draws the turns of a talk. Those that are drawn already stay, so that a long talk is not drawn anew with every word.
-   `does` are the actions: edit, rewrite, swipe, goOn, show, copy, why. */
+   `does` are the actions: edit, rewrite, swipe, goOn, show, copy, why, leaveOut. */
 export class Screen {
   constructor(role, does) {
     this.role = role;
@@ -70,7 +70,7 @@ export class Screen {
     const box = h("div", { class: `asked ${kind}`, tabindex: "-1" }, inside);
     box.append(h("div", { class: "tools" },
       variants(questions, one, does.show, talk, "question_before", "question_next"),
-      act("edit", "edit_question", () => editor(box, one.question, "save_question", (text) => does.edit(one.id, text)))));
+      this.role.kept ? null : act("edit", "edit_question", () => editor(box, one.question, "save_question", (text) => does.edit(one.id, text)))));
     return box;
   }
 
@@ -96,16 +96,18 @@ export class Screen {
     const replies = talk.tree.replies(one);
     if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
     const known = talk.known?.id === one.id;
+    const { kept, scene } = this.role;
     box.append(
       known ? button([sign("why"), h("span", {}, talk.known.why || t("no_evidence"))], () => does.why(one.id), { class: "ask-why because", "aria-controls": "why", title: t("why") }) : "",
       h("div", { class: "tools" },
         variants(replies, one, does.show, talk, "before", "next"),
-        one.question ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
-        act("edit", "edit_reply", () => edited((text) => does.rewrite(one.id, text))),
-        last && (one.question || this.role.scene) ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
-        act("copy", "copy", () => does.copy(this.plain(one))),
-        last ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
-        one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why")));
+        one.question && !kept ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
+        kept ? null : act("edit", "edit_reply", () => edited((text) => does.rewrite(one.id, text))),
+        last && (one.question || scene) && !kept ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
+        act("copy", "copy", ({ currentTarget }) => does.copy(this.plain(one), currentTarget)),
+        last || kept ? null : act("branch", "go_back", () => does.show(one.id), "go-back"),
+        one.own || known ? null : act("why", "why", () => does.why(one.id), "ask-why"),
+        scene ? null : act("delete", "leave_out", () => does.leaveOut(one.id), "leave-out")));
   }
 
   comingItem(going) {

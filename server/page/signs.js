@@ -9,7 +9,8 @@ const SIGNS = {
   list: "M4 7h16M4 12h16M4 17h16", plus: "M12 5v14M5 12h14", close: "M6 6l12 12M18 6L6 18",
   cue: "M8 20l8-16", people: "M17 20c0-3-2-5-5-5s-5 2-5 5M12 12a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7z",
   settings: "M4 8h9M17 8h3M4 16h3M11 16h9M15 5.5v5M9 13.5v5", back: "M19 12H5M11 6l-6 6 6 6", down: "M7 10l5 5 5-5",
-  pin: "M12 16v5M8 4h8l-1 6 3 4H6l3-4z", before: "M14 6l-6 6 6 6", next: "M10 6l6 6-6 6",
+  pin: "M12 16v5M8 4h8l-1 6 3 4H6l3-4z", done: "M5 13l4 4L19 7",
+  delete: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13", before: "M14 6l-6 6 6 6", next: "M10 6l6 6-6 6",
 };
 
 export const sign = (name) => svg("svg", { viewBox: "0 0 24 24", class: "sign", "aria-hidden": "true" }, svg("path", { d: SIGNS[name] }));

@@ -92,6 +92,16 @@ export class Talk {
     this.show(this.own({ after: one.after, question: one.question, reply }).id);
   }
 
+  // A branch without a turn: the server writes down again what follows it, and what is on this screen alone follows that.
+  async leaveOut(id) {
+    const one = this.tree.get(id);
+    if (one.own) return this.show(one.after);
+    const last = this.tree.get(this.at);
+    await api.leaveOut(this.role, this.thread, id, last.own ? last.after : last.id);
+    await this.read();
+    return this.show(last.own ? this.own({ ...last, after: this.head }).id : this.head);
+  }
+
   own(one) {
     this.made += 1;
     const kept = { ...one, id: `own-${this.made}`, own: true };

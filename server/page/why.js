@@ -93,10 +93,12 @@ function fellBack(evidence) {
 }
 
 function joined(evidence) {
-  const { parts, grounds, not_yet } = evidence;
-  const kept = [not_yet?.later, not_yet?.not_comparable].flatMap((one) => Object.values(one ?? {}));
+  const { parts, grounds, not_yet, not_told } = evidence;
+  const counted = (...kinds) => kinds.flatMap((one) => Object.values(one ?? {})).reduce((sum, one) => sum + Number(one), 0);
+  const [later, secret] = [counted(not_yet?.later, not_yet?.not_comparable), counted(not_told)];
   return [
-    kept.length ? h("p", { class: "faint" }, t("not_yet", { day: oneLine(not_yet.as_of, 200), n: kept.reduce((sum, one) => sum + one, 0) })) : null,
+    later ? h("p", { class: "faint" }, t("not_yet", { day: oneLine(not_yet.as_of, 200), n: later })) : null,
+    secret ? h("p", { class: "faint" }, t("not_told", { n: secret })) : null,
     parts?.length ? h("p", { class: "faint" }, t("parts", { names: parts.join(", ") })) : null,
     grounds ? h("p", { class: "faint" }, t("grounds", { n: Number(grounds.tokens).toLocaleString() })) : null,
   ];

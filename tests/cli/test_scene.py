@@ -44,13 +44,13 @@ def test_a_scene_is_played_from_its_file_and_each_role_remembers_its_part(
 
 def test_what_a_role_has_heard_in_a_scene_is_listed_and_forgotten_by_all(run: Command, inn: str) -> None:
     assert run("scene", inn, "The key is under the stone, Ada.", "Ben, a fine night.")[0] == 0
-    assert "What ben has heard in scenes: dramaturg memories ben --thread scene:inn." in run("memories", "ben")[1]
-    heard = ("memories", "ben", "--thread", "scene:inn")
+    heard = ("memories", "ben", "--thread", "scene:inn/default")
+    assert f"What ben has heard in scenes: dramaturg {' '.join(heard)}." in run("memories", "ben")[1]
     rows = json.loads(run(*heard, "--json")[1])
     assert rows[0]["text"].endswith(": The key is under the stone, Ada.")
     assert run(*heard, "--remove", rows[0]["memory"], "--yes")[0] == 0
     for role in ("ada", "ben"):
-        assert "stone" not in run("memories", role, "--thread", "scene:inn", "--json")[1]
+        assert "stone" not in run("memories", role, "--thread", "scene:inn/default", "--json")[1]
     assert "stone" not in run("scene", inn, "--heard", "--json")[1]
     code, _, err = run("memories", "ben", "--thread", "scene:none")
     assert (code, "Nothing was said in 'scene:none'" in err) == (2, True)
@@ -100,7 +100,7 @@ def test_a_script_is_written(run: Command, inn: str, tmp_path: Path) -> None:
 
 
 def test_who_heard_what_is_shown(run: Command, inn: str) -> None:
-    assert "Nothing was said in 'inn' yet." in run("scene", inn, "--heard")[2]
+    assert "Nothing was said in 'inn/default' yet." in run("scene", inn, "--heard")[2]
     assert run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--as", "Squire")[0] == 0
     code, out, _ = run("scene", inn, "--heard", "--json")
     assert code == 0

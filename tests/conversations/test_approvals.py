@@ -177,6 +177,18 @@ async def test_a_waiting_turn_is_gone_on_from_and_nothing_is_approved(talk: Conv
     assert (await questions(talk), await became(talk), await talk.waiting()) == (["one"], ["brandy"], [])
 
 
+async def test_no_turn_is_left_out_while_changes_wait(talk: Conversation) -> None:
+    await talk.take_turn("one")
+    (turn,) = await talk.history()
+    with pytest.raises(ValueError, match="approve or refuse them first"):
+        await talk.leave_out(turn.id)
+    assert len(await talk.waiting()) == 1
+    await talk.answer({"approved": [1]})
+    await talk.take_turn("two")
+    await talk.leave_out(turn.id)
+    assert (await questions(talk), await became(talk)) == (["two"], [])  # what it has become by that is left out, too
+
+
 async def test_a_fork_from_before_a_waiting_turn_leaves_nothing_waiting(talk: Conversation) -> None:
     await talk.take_turn("one")
     await talk.answer({"approved": []})

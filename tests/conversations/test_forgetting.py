@@ -625,6 +625,15 @@ def test_short_lines_that_are_said_often_are_forgotten_one_by_one() -> None:
     assert [one.id for one in going(said, ["1"], "")] == ["1", "2"]
     assert [one.id for one in going(said, [], "go ON")] == ["3"]
     assert going(said, [], "!") == []
+    said = [
+        record(0, "Hm."),
+        record(1, "Yes.", "0"),
+        record(2, "Go on.", "1"),
+        record(3, "Yes.", "2"),
+        record(4, "Yes."),
+    ]
+    placed = [one.model_copy(update={"place": place}) for one, place in zip(said, (0, 1, 2, 3, 0), strict=True)]
+    assert [one.id for one in going(placed, ["1"], "")] == ["1", "4"]  # as on a branch without what was before it
 
 
 KEYS = st.sampled_from(["id", "text", "of"])

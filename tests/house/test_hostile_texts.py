@@ -383,8 +383,9 @@ async def test_nothing_runs_on_the_served_page(tmp_path: Path) -> None:
         await page.wait_for_selector("#memory li")
         assert "bad(" in await page.inner_text("#memory")
         said = [{"who": "human", "name": one, "text": one} for one in ALL]
-        entry = {"thread": ALL[0], "here": False, "turn": ALL[1], "at": ALL[2], "said": said}
-        known = {"keeps": True, "others": True, "total": 2, "data": [entry, entry]}
+        entry = {"thread": ALL[0], "here": False, "of": "ada", "turn": ALL[1], "at": ALL[2], "said": said}
+        heard = entry | {"of": f"scene:{ALL[0]}"}
+        known = {"keeps": True, "others": True, "total": 2, "data": [entry, heard]}
         known["notes"] = [{"id": one, "text": one} for one in ALL]
         await page.route("**/remembered?*", answering(200, known))
         await page.fill("#search-memory", ALL[0])

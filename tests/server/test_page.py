@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from all_methods import whole_role
 from chat_clients import CLIENTS, missing
 from page_house import House, page_house
 
@@ -82,6 +83,42 @@ async def test_a_reply_that_is_written_anew_was_said_as_soon_as_the_talk_goes_on
         assert await house.held() == await house.shown() == [("one", "The lamp is mine."), ("two", "Reply 2 to two")]
         await house.say("three")
         assert len(await house.held()) == 3
+
+
+async def test_a_turn_is_left_out_of_the_branch_and_the_branch_with_it_shown_again(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        await house.open()
+        for text in ("one", "two", "three"):
+            await house.say(text)
+        whole = await house.shown()
+        await house.press(".reply", "Delete from this branch", 1)
+        await house.until("document.querySelector('#notice button:focus')?.textContent === 'Undo'")
+        assert "stands under “Branches”" in await house.page.inner_text("#notice")
+        assert await house.shown() == await house.held() == [whole[0], whole[2]]
+        await house.page.reload()
+        await house.page.wait_for_selector("#turns > li")
+        assert await house.shown() == [whole[0], whole[2]]
+        await house.press(".reply", "Delete from this branch", 0)
+        await house.until("document.querySelectorAll('#turns > li').length === 1")
+        await house.page.click("#notice button")
+        assert await house.shown() == [whole[0], whole[2]]
+        await house.say("four")
+        assert await house.held() == await house.shown() == [whole[0], whole[2], ("four", "Reply 4 to four")]
+        await house.press(".reply", "Edit reply")  # what the server does not have yet stays, too
+        await house.page.fill(".turn textarea", "The lamp is mine.")
+        await house.page.click(".turn textarea + .tools .main")
+        await house.press(".reply", "Delete from this branch", 0)
+        await house.until("document.querySelectorAll('#turns > li').length === 2")
+        assert await house.shown() == [whole[2], ("four", "The lamp is mine.")]
+        await house.say("five")
+        assert await house.held() == await house.shown()
+        for left in (2, 1, 0):
+            await house.press(".reply", "Delete from this branch")
+            await house.until(f"document.querySelectorAll('#turns > li').length === {left}")
+        assert await house.page.locator(".greeting").is_visible()
+        await house.menu("#open-branches")
+        await house.page.locator("#tree .stretch", has_text="two").click()
+        assert await house.shown() == whole
 
 
 async def test_a_reply_forms_word_by_word_is_stopped_and_gone_on_with(tmp_path: Path) -> None:
@@ -205,6 +242,18 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
                 assert await house.page.locator("#why .clique .marked").count() == 2
             if method == "emotional-rag":
                 assert await house.page.locator("#why .wheel .asked").count() == 1
+
+
+async def test_why_says_how_much_others_know_and_the_character_was_not_told(tmp_path: Path) -> None:
+    whole_role(tmp_path / "library")
+    (tmp_path / "library" / "ada" / "persona" / "cellar.md").write_text("known_to: Tom\n\nThe oil is in the cellar.\n")
+    async with page_house(tmp_path) as house:
+        await house.open()
+        await house.say("Where is the oil?")
+        await house.why()
+        shown = await house.page.inner_text("#why-body")
+        assert "Known to others, and not told to the character: 1" in shown
+        assert "cellar" not in shown
 
 
 async def test_what_a_model_thought_is_folded_away_in_why(tmp_path: Path) -> None:
@@ -397,6 +446,47 @@ async def test_what_is_said_is_shown_as_people_write_it_and_nothing_of_it_is_fet
         ]
         assert await house.page.locator(".asked .text em").inner_text() == "waves"
         assert {url.split("/")[2] for url in asked} == {house.page.url.split("/")[2]}
+
+
+CODE = "print('**a**')\n\nprint(1)  # \\*\n"
+PROGRAM = f"Run this:\n\n```python\n{CODE}```\n\nand this:\n\n| a | b | c |\n|:-|:-:|-:|\n| 1 | 2 | 3 |"
+
+
+async def test_a_program_is_copied_and_columns_stand_as_they_were_written(tmp_path: Path) -> None:
+    async with page_house(tmp_path, parts={"reply": lambda _: PROGRAM}, settings={"redraws": 0}) as house:
+        page = house.page
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await house.open()
+        await page.evaluate(
+            """() => {
+              window.seen = [];
+              new MutationObserver(() => {
+                const one = document.querySelector(".coming .code");
+                if (one) seen.push([one, one.querySelector("code").textContent]);
+              }).observe(document.querySelector("#turns"), { subtree: true, childList: true, characterData: true });
+            }"""
+        )
+        await house.say("How?")
+        grown = await page.evaluate("seen.map(([, text]) => text)")
+        assert grown
+        assert not [one for one in grown if not CODE.startswith(one.rstrip("\n"))]  # no mark was closed in it
+        assert await page.evaluate("new Set(seen.map(([one]) => one)).size") == 1  # it stays, and so does its button
+        assert await page.inner_text(".turn:last-child .code .head span") == "python"
+        button = page.locator(".turn:last-child .code").get_by_role("button", name="Copy code")
+        await button.focus()
+        await page.keyboard.press("Enter")
+        await house.until("document.querySelector('#live').textContent === 'Copied.'")
+        assert await page.inner_text(".turn:last-child .code button") == "Copied."
+        assert await page.evaluate("navigator.clipboard.readText()") == CODE
+        await page.wait_for_selector(".turn:last-child .code button:has-text('Copy code'):focus")
+        sides = "all => all.map(one => getComputedStyle(one).textAlign)"
+        assert await page.locator(".turn:last-child td").evaluate_all(sides) == ["left", "center", "right"]
+        await house.press(".reply", "Copy")
+        await page.wait_for_selector(".turn:last-child [data-copied]")
+        assert await page.evaluate("navigator.clipboard.readText()") == PROGRAM
+        await page.evaluate("navigator.clipboard.writeText = undefined")  # as on a page from another machine
+        await button.click()
+        assert "Not copied" in await page.inner_text("#notice")
 
 
 async def test_a_text_that_grows_shows_no_mark_that_is_still_open(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What the page needs of the server, without a browser: its files, its policy, and the additions to the API."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from all_methods import whole_role
+from page_house import Voice
 
 from dramaturg.server.access import Access
 from dramaturg.server.pages import PAGE, POLICY
@@ -14,12 +16,14 @@ from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.library import Library, examples
 
 from served_roles import Screen, served
+from talks import Player
 
 KEYS = {"alice": "a" * 20, "bob": "b" * 20}
 ALICE, BOB = ({"Authorization": f"Bearer {key}"} for key in KEYS.values())
 FILES = sorted(one.relative_to(PAGE).as_posix() for one in PAGE.rglob("*.*"))
 CASTING = ("card_", "kind_", "means_", "form_", "field_", "col_")
 MOST = 400_000  # bytes of all files, 106 kB of them the library
+MOST_SENT = 150_000
 
 
 async def test_the_page_and_its_files_need_no_key_and_have_a_policy(tmp_path: Path) -> None:
@@ -36,9 +40,35 @@ async def test_the_page_and_its_files_need_no_key_and_have_a_policy(tmp_path: Pa
         for path in ("/page/", "/page/none.js", "/page/%2e%2e/app.py", "/page/..%2f..%2fapp.py"):
             assert (await http.get(path)).status_code == 404, path
         assert (await http.post("/page/main.js", json={})).status_code == 405
-        again = await http.get("/page/main.js", headers={"If-None-Match": found.headers["ETag"]})
-        assert again.headers["Cache-Control"] == "no-cache"
         assert (await http.get("/", headers={"Host": "evil.example"})).status_code == 403
+
+
+async def test_the_page_is_sent_compressed_once_and_events_as_they_come(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with served(tmp_path, Voice(reply=Player(), gate=gate), settings={"redraws": 0}) as http:
+        sent = 0
+        for path in ("/", *(f"/page/{name}" for name in FILES)):
+            plain = await http.get(path, headers={"Accept-Encoding": "identity"})
+            packed = await http.get(path, headers={"Accept-Encoding": "gzip"})
+            sent += packed.num_bytes_downloaded
+            assert (packed.content, packed.headers["ETag"]) == (plain.content, plain.headers["ETag"])
+            for accepted in ("gzip", "identity"):
+                known = {"If-None-Match": packed.headers["ETag"], "Accept-Encoding": accepted}
+                again = await http.get(path, headers=known)
+                assert (again.status_code, again.content) == (304, b"")
+                assert again.headers["Cache-Control"] == "no-cache"
+        assert sent < MOST_SENT
+        listed = await http.get("/v1/roles")
+        assert listed.headers["Content-Encoding"] == "gzip"
+        assert "Accept-Encoding" in listed.headers["Vary"]
+        part = await http.get("/page/main.js", headers={"Range": "bytes=0-1999"})
+        assert (part.status_code, part.content) == (206, (PAGE / "main.js").read_bytes()[:2000])
+        body = {"model": "ada", "messages": [{"role": "user", "content": "one"}], "stream": True}
+        async with http.stream("POST", "/v1/chat/completions", json=body) as stream:
+            assert "Content-Encoding" not in stream.headers
+            async for line in stream.aiter_lines():
+                if "Reply" in line:  # the model says nothing more until this is here
+                    gate.set()
 
 
 def test_nothing_on_the_page_is_inline_made_of_text_or_from_elsewhere() -> None:

@@ -193,6 +193,31 @@ async def test_what_somebody_has_heard_is_in_its_memory_and_forgotten_by_all(tmp
         assert SECRET not in await page.inner_text("#turns")
 
 
+async def test_a_group_chat_of_another_client_is_read_and_goes_on_there(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **players()) as house:
+        page = house.page
+        members = {"X-Role-Char": SILVER, "X-Role-Group": f"{SILVER}, {DICK}", "X-Role-Thread": "deck"}
+        body = {"model": "scene:auto", "messages": [{"role": "user", "content": "Who goes there?"}]}
+        (await house.http.post("/v1/chat/completions", json=body, headers=members)).raise_for_status()
+        await page.reload()
+        await page.locator("#threads .open-talk", has_text="Group chat").click()
+        await page.wait_for_selector("#turns .reply")
+        assert (await lines(house))[-1] == f"{SILVER} | [I wonder.] Aye, that is line 1."
+        assert await page.locator("#say").is_disabled()
+        assert "go on there" in await page.get_attribute("#say", "placeholder")
+        names = await page.locator("#turns .tools button").evaluate_all("all => all.map(one => one.ariaLabel)")
+        assert names == ["Copy"]
+        await house.menu("#open-heard")
+        await page.wait_for_selector("#heard td")
+        assert [one[0] for one in (await cells(house)).values()] == ["heard", "heard"]
+        await page.reload()
+        await page.wait_for_selector("#turns .reply")
+        await page.click("#new")
+        await page.wait_for_selector("#gallery .scenes")
+        await page.locator("#gallery").get_by_role("button", name=SILVER, exact=True).click()
+        await page.wait_for_selector("#say:enabled")
+
+
 async def test_it_is_said_whose_line_comes(tmp_path: Path) -> None:
     how = players()
     how["parts"] = {"reply": lambda _: "Reply of mine."}  # the gate holds it after its first word

@@ -13,11 +13,13 @@ import httpx
 import pytest
 from langchain_core.messages import BaseMessage
 
+from dramaturg.conversations.scenes import open_scene, read_scene, usual_thread_of
 from dramaturg.server.access import Access
+from dramaturg.stores.library import library_at
 from dramaturg.testing import write_role
 
 from fakes import ScriptedChatModel
-from roles import said
+from roles import run_settings, said
 from served_roles import read_events, served
 
 SECRET = "The chart of Zebulon lies under the third stair."
@@ -448,6 +450,24 @@ async def test_a_page_is_told_of_scenes_who_speaks_and_who_heard_what(tmp_path: 
         assert "A scene is exported as script" in refused.json()["error"]["message"]
         missing = await http.get("/v1/threads/evening/heard", params={**of, "turn": "none"})
         assert missing.status_code == 404
+
+
+async def test_a_scene_that_was_played_in_the_terminal_without_a_name_is_listed(tmp_path: Path) -> None:
+    async with tavern(tmp_path, Players()) as http:
+        library = library_at(tmp_path / "library")
+        settings = run_settings(library.root, ScriptedChatModel(reply=Players()))
+        given = {name: settings[name] for name in ("chat_model", "embedding_model")}
+        context = read_scene(library, "tavern", **given)
+        where = await usual_thread_of(library, "tavern")
+        async with open_scene(context, where) as talk:
+            await talk.take_turn("Good evening.")
+        (listed,) = (await http.get("/v1/threads")).json()["data"]
+        assert (listed["id"], listed["role"]) == ("default", "scene:tavern")
+        assert len((await http.get("/v1/threads/default/tree?role=scene:tavern")).json()["turns"]) == 1
+        assert await usual_thread_of(library, "tavern") == where
+        async with open_scene(context, "scene:tavern") as talk:  # as an earlier revision called it
+            await talk.take_turn("Good evening.")
+        assert await usual_thread_of(library, "tavern") == "scene:tavern"
 
 
 async def test_what_a_role_has_heard_in_scenes_is_remembered_and_forgotten_by_all_of_them(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
+from all_methods import whole_cast, whole_role
+from langchain_core.messages import BaseMessage
 
 from dramaturg.conversations.chats import taken_in
 from dramaturg.conversations.conversation import Conversation
@@ -18,6 +20,7 @@ from dramaturg.stores.formats.chats import read_chat
 from dramaturg.workflows.vanilla import VanillaContext
 
 from fakes import ScriptedChatModel
+from roles import said
 from served_roles import Screen, served
 
 KEYS = {"alice": "a" * 20, "bob": "b" * 20}
@@ -228,3 +231,106 @@ async def test_what_is_kept_of_a_reply_that_was_stopped_does_not_begin_a_deleted
         await asyncio.sleep(1)
         assert await listed(http) == []
     assert CODE.encode() not in all_bytes(tmp_path)
+
+
+async def asks(http: httpx.AsyncClient, text: str, thread: str = "tea") -> str:
+    """Say something on the branch that was spoken on last, as the page does; return the id of the turn."""
+    turns = (await http.get(f"/v1/threads/{thread}?role=ada")).json().get("turns", [])
+    messages = [
+        {"role": who, "content": one[part]}
+        for one in turns
+        for who, part in (("user", "question"), ("assistant", "reply"))
+        if one[part]
+    ]
+    body = {"model": "ada", "messages": [*messages, {"role": "user", "content": text}]}
+    how = {"X-Gen-Type": "normal", "X-Role-Thread": thread, "X-Role-User": "Mira"}
+    answer = await http.post("/v1/chat/completions", json=body, headers=how)
+    assert answer.is_success, answer.text
+    return str(answer.json()["turn"])
+
+
+async def leaves_out(http: httpx.AsyncClient, turn: str, **more: str) -> httpx.Response:
+    return await http.post("/v1/threads/tea/leave-out?role=ada", json={"turn": turn, **more})
+
+
+@pytest.mark.parametrize(
+    ("method", "number"),
+    [("amadeus", 0), ("role-rag", 1), ("emotional-rag", 2), ("drmr", 0), ("id-rag", 1), ("ensemble", 2)],
+)
+async def test_a_turn_that_is_left_out_reaches_no_prompt_of_the_branch(
+    tmp_path: Path, method: str, number: int
+) -> None:
+    whole_role(tmp_path / "library")
+    prompts, cast = list[str](), whole_cast(reply=lambda text: f"Aye, {len(text)}.")
+
+    def reply(messages: list[BaseMessage]) -> Any:
+        prompts.append(said(messages))
+        return cast.reply(messages)
+
+    how: Any = {"method": method, "settings": {"window": 4, "redraws": 0}}
+    async with served(tmp_path, ScriptedChatModel(reply=reply), **how) as http:
+        lines = ["Good morning.", "Is the ferry late?", "Who mends your nets?"]
+        lines[number] = SECRET
+        told = [await asks(http, line) for line in lines]
+        for thread in ("lunch", "tea"):
+            prompts.clear()
+            asked = await asks(http, "Which word opens my safe?", thread)
+            assert any(CODE in one for one in prompts)
+        answer = await leaves_out(http, told[number])
+        assert answer.is_success, answer.text
+        turns = (await http.get("/v1/threads/tea?role=ada")).json()["turns"]
+        assert [one["question"] for one in turns] == [
+            *(line for line in lines if line != SECRET),
+            "Which word opens my safe?",
+        ]
+        for thread in ("tea", "dinner"):
+            prompts.clear()
+            await asks(http, "And which word opens my safe?", thread)
+            assert prompts
+            assert not any(CODE in one for one in prompts)
+        tree = (await http.get("/v1/threads/tea/tree?role=ada")).json()["turns"]
+        assert asked in {one["id"] for one in tree}  # the branch with it is there as it was
+
+
+async def test_of_a_branch_the_first_the_last_and_every_turn_are_left_out(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain()) as http:
+        told = [await asks(http, text) for text in ("one", "two", "three")]
+
+        async def shown() -> list[str]:
+            return [one["question"] for one in (await http.get("/v1/threads/tea?role=ada")).json()["turns"]]
+
+        assert (await leaves_out(http, told[2])).json()["head"] == told[1]
+        assert await shown() == ["one", "two"]
+        assert (await leaves_out(http, told[0], until=told[2])).is_success  # of a branch that is not the head's
+        assert await shown() == ["two", "three"]
+        await asks(http, "four")
+        old = {"model": "ada", "messages": [{"role": "user", "content": "one"}], "metadata": {"thread_id": "tea"}}
+        for text in ("two", "three"):
+            old["messages"] += [{"role": "assistant", "content": "I see."}, {"role": "user", "content": text}]
+        await http.post("/v1/chat/completions", json=old, headers={"X-Gen-Type": "normal"})
+        assert await shown() == ["one", "two", "three"]
+        del old["messages"][:2]  # what is left of the branch without the first looks like the newest part of this one
+        old["messages"] += [{"role": "assistant", "content": "I see."}, {"role": "user", "content": "five"}]
+        await http.post("/v1/chat/completions", json=old, headers={"X-Gen-Type": "normal"})
+        assert await shown() == ["two", "three", "five"]
+        while turns := (await http.get("/v1/threads/tea?role=ada")).json()["turns"]:
+            assert (await leaves_out(http, turns[0]["id"])).is_success
+        assert [one["title"] for one in await listed(http)] == [""]
+        await asks(http, "six")
+        assert await shown() == ["six"]
+        for strange in ({"turn": "none"}, {"turn": told[0]}, {"turn": told[0], "until": "none"}, {}):
+            answer = await http.post("/v1/threads/tea/leave-out?role=ada", json=strange)
+            assert answer.status_code == 400, strange
+        assert "has no turn" in answer.text or "Field required" in answer.text
+
+
+async def test_what_was_written_down_twice_is_forgotten_on_both_branches(tmp_path: Path) -> None:
+    async with served(tmp_path, **plain()) as http:
+        told = [await asks(http, text) for text in ("one", CODE, "three")]
+        assert (await leaves_out(http, told[0])).is_success
+        (copy,) = [
+            one["id"] for one in (await http.get("/v1/threads/tea?role=ada")).json()["turns"] if one["question"] == CODE
+        ]
+        await http.post("/v1/threads/tea/forget?role=ada", json={"ids": [copy]})
+        tree = (await http.get("/v1/threads/tea/tree?role=ada")).json()["turns"]
+        assert sorted(one["question"] for one in tree) == ["one", "three", "three"]
