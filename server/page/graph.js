@@ -1,4 +1,4 @@
-// A graph on a canvas, to move, to zoom and to choose from; `dramaturg graph` and `relations` write this file into pages.
+// A graph on a canvas, to move, to zoom and to choose from. `dramaturg graph` and `relations` write it, too.
 
 import { button, h, oneLine } from "./dom.js";
 
@@ -15,9 +15,9 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
 const ends = (one) => (one.a ? [one.a, one.b] : [one, ...one.edges.flatMap((edge) => [edge.a, edge.b])]);
 
 /* Draw `nodes` {name, type, x, y, r} and `edges` {a, b, strength, kind}, whose ends come as numbers and become nodes.
-   `types` has colours, or variables of the style; `role` is the number of who is marked. `choose` is told what is chosen:
-   a node, an edge or null. What is `small` leaves the wheel to what it stands in until it has the focus. */
-export function graphView({ nodes, edges, types, role = null, strongest = 10, stroke = 1.5 }, t, choose, small) {
+   `types` has colours, or variables of the style; `role` is the number of who is marked. `choose` is told what is
+   chosen: a node, an edge or null. What is `small` leaves the wheel to what it stands in until it has the focus. */
+export function graphView({ nodes, edges, types, role, strongest = 10, stroke = 1.5 }, t, choose, small) {
   const picture = h("canvas", { tabindex: "0", role: "application", "aria-label": t("graph_hint") });
   const brush = picture.getContext("2d");
   const still = h("canvas"); // what was drawn last, and the view of it
@@ -28,10 +28,14 @@ export function graphView({ nodes, edges, types, role = null, strongest = 10, st
   let [across, down, far, drawn, frame, rest, ink, seen, lines] = [0, 0, 0];
 
   brush.font = font;
-  for (const node of nodes) Object.assign(node, { edges: [], text: oneLine(node.name, 32), ring: node === nodes[role] ? 5 : 0 });
-  for (const node of nodes) node.half = brush.measureText(node.text).width / 2 + 3;
+  for (const node of nodes) {
+    const text = oneLine(node.name, 32);
+    const half = brush.measureText(text).width / 2 + 3;
+    Object.assign(node, { edges: [], text, half, ring: node === nodes[role] ? 5 : 0 });
+  }
   for (const edge of edges) {
-    Object.assign(edge, { a: nodes[edge.a], b: nodes[edge.b], thick: 0.3 + ((edge.strength ?? 0) / strongest) * stroke });
+    const thick = 0.3 + ((edge.strength ?? 0) / strongest) * stroke;
+    Object.assign(edge, { a: nodes[edge.a], b: nodes[edge.b], thick });
     for (const end of new Set(ends(edge))) end.edges.push(edge);
   }
   const byWeight = [...nodes].sort((a, b) => b.ring - a.ring || b.r - a.r);
@@ -94,7 +98,8 @@ export function graphView({ nodes, edges, types, role = null, strongest = 10, st
     brush.setLineDash([]);
     for (const node of seen) {
       const chosen = node === state.chosen;
-      Object.assign(brush, { globalAlpha: node.dim ? 0.12 : 1, strokeStyle: ink(chosen ? "--own" : "--ink"), fillStyle: node.colour });
+      brush.globalAlpha = node.dim ? 0.12 : 1;
+      Object.assign(brush, { strokeStyle: ink(chosen ? "--own" : "--ink"), fillStyle: node.colour });
       for (const ring of node.ring ? [node.ring, 0] : [0]) {
         brush.lineWidth = chosen ? 4 : ring ? 3 : 0.7;
         brush.beginPath();
@@ -113,7 +118,8 @@ export function graphView({ nodes, edges, types, role = null, strongest = 10, st
   // Write the names that have room above (-1) or below (1), the most important first.
   function drawNames() {
     const [shown, boxes] = [lit(), []];
-    Object.assign(brush, { font, textAlign: "center", lineJoin: "round", globalAlpha: 1, fillStyle: ink("--ink"), strokeStyle: ink("--raised"), lineWidth: LETTER / 4 });
+    Object.assign(brush, { font, textAlign: "center", lineJoin: "round", globalAlpha: 1 });
+    Object.assign(brush, { fillStyle: ink("--ink"), strokeStyle: ink("--raised"), lineWidth: LETTER / 4 });
     for (const node of new Set([...(shown && state.chosen ? shown : []), ...byWeight])) {
       if (boxes.length >= LABELS) break;
       if (state.off.has(node.type) || (shown && !shown.has(node))) continue;
@@ -213,7 +219,7 @@ export function graphView({ nodes, edges, types, role = null, strongest = 10, st
   new ResizeObserver(([{ contentRect: { width, height } }]) => {
     const first = !across;
     [across, down] = [width, height];
-    Object.assign(picture, { width: Math.round(width * devicePixelRatio), height: Math.round(height * devicePixelRatio) });
+    [picture.width, picture.height] = [width, height].map((one) => Math.round(one * devicePixelRatio));
     refresh();
     if (first) showAll();
   }).observe(picture);
