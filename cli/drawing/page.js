@@ -7,7 +7,6 @@ for (const one of [...data.nodes, ...data.edges].flatMap((of) => of.statements))
 const place = ({ source, start, end }) => h("p", { class: "faint" }, start === undefined ? source : `${source}, characters ${start}–${end}`);
 const shown = explorer(data, t, place, "h2");
 
-$("title").textContent = document.title;
 $("counts").textContent = data.words.counts;
 $("notes").append(...data.notes.map((note) => h("p", { class: "faint" }, note)));
 $("empty").hidden = data.nodes.length > 0;

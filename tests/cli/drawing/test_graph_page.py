@@ -70,7 +70,8 @@ def test_the_page_fetches_nothing(known: KnowledgeGraph) -> None:
         "require-trusted-types-for 'script'; trusted-types 'none'",
         policy[0],
     )
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|//[a-z](?!ww\.w3\.org/2000/svg)|\b(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|import\(", text)
+    text = text.replace("http://www.w3.org/2000/svg", "")  # a name, which nobody asks for
+    assert not re.search(r"https?://|//[a-z]|\b(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|import\(", text)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
 
