@@ -162,19 +162,17 @@ export function graphView({ nodes, edges, types, role, strongest = 10, stroke = 
   }
 
   // What is at a place of the screen: it need not be exact, and what is faint cannot be meant by its line.
-  function under(x, y) {
-    const nearest = (all, most, away) => all.reduce((found, one) => {
-      const far = away(one);
-      return far < found[1] ? [one, far] : found;
-    }, [null, most])[0];
-    return nearest(seen, 8, (node) => Math.hypot(at(node)[0] - x, at(node)[1] - y) - node.r * view.k)
-      ?? nearest(lines, 5, (edge) => {
-        const [[ax, ay], [bx, by]] = [at(edge.a), at(edge.b)];
-        const along = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2 || 1);
-        const part = Math.min(Math.max(along, 0), 1);
-        return edge.dim ? Infinity : Math.hypot(x - ax - part * (bx - ax), y - ay - part * (by - ay));
-      });
-  }
+  const nearest = (all, most, away) => all.reduce((found, one) => {
+    const far = away(one);
+    return far < found[1] ? [one, far] : found;
+  }, [null, most])[0];
+  const nodeAt = (x, y) => nearest(seen, 8, (node) => Math.hypot(at(node)[0] - x, at(node)[1] - y) - node.r * view.k);
+  const edgeAt = (x, y) => nearest(lines.filter((one) => !one.dim), 5, (edge) => {
+    const [[ax, ay], [bx, by]] = [at(edge.a), at(edge.b)];
+    const along = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2 || 1);
+    const part = Math.min(Math.max(along, 0), 1);
+    return Math.hypot(x - ax - part * (bx - ax), y - ay - part * (by - ay));
+  });
 
   const does = {
     refresh,
@@ -200,7 +198,11 @@ export function graphView({ nodes, edges, types, role, strongest = 10, stroke = 
     },
     pointermove({ pointerId, offsetX: x, offsetY: y }) {
       const was = held.get(pointerId);
-      if (!was) return void (picture.title = under(x, y)?.name ?? "");
+      if (!was) {
+        picture.title = nodeAt(x, y)?.name ?? "";
+        picture.style.cursor = picture.title && "pointer";
+        return undefined;
+      }
       const other = [...held].find(([id]) => id !== pointerId)?.[1]; // of two fingers, the one that rests
       const apart = ([one, two]) => Math.hypot(one - other[0], two - other[1]) || 1;
       held.set(pointerId, [x, y]);
@@ -210,14 +212,15 @@ export function graphView({ nodes, edges, types, role, strongest = 10, stroke = 
       Object.assign(view, { x: view.x + x - was[0], y: view.y + y - was[1] });
       return move();
     },
-    pointerup({ pointerId, offsetX, offsetY }) {
-      if (held.delete(pointerId) && !held.size && far < 4) (choose ?? light)(under(offsetX, offsetY));
+    pointerup({ pointerId, offsetX: x, offsetY: y }) {
+      if (held.delete(pointerId) && !held.size && far < 4) (choose ?? light)(nodeAt(x, y) ?? edgeAt(x, y));
     },
     pointercancel: ({ pointerId }) => held.delete(pointerId),
   };
   for (const [name, what] of Object.entries(does)) picture.addEventListener(name, what, { passive: false });
   new ResizeObserver(([{ contentRect: { width, height } }]) => {
     const first = !across;
+    if (!width) return; // it was taken away
     [across, down] = [width, height];
     [picture.width, picture.height] = [width, height].map((one) => Math.round(one * devicePixelRatio));
     refresh();

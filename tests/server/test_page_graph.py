@@ -236,6 +236,8 @@ async def test_why_draws_what_the_reply_touched_and_nothing_of_one_alone(tmp_pat
         assert await canvas.evaluate(WHERE, BAD)
         marks = page.locator("#why-body figure + .marks")
         assert (await marks.inner_text()).split("\n") == ["in scope", "out of scope", "Recalled from the graph"]
+        badge = await page.locator("#why-body .found .badge").first.bounding_box()
+        assert badge["width"] < 150  # each stands beside its entity, not across the pane
         scrolled = await page.evaluate("document.querySelector('#why').scrollTop")
         await canvas.hover()
         await page.mouse.wheel(0, 200)  # which is the pane's, until the picture has the focus
