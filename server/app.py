@@ -170,6 +170,7 @@ class RoleServer:
                 Route("/v1/roles/{role}/knowledge", self.knowledge.learn, methods=["POST"]),
                 Route("/v1/roles/{role}/knowledge/preview", self.knowledge.preview, methods=["POST"]),
                 Route("/v1/roles/{role}/knowledge/undo", self.knowledge.undo, methods=["POST"]),
+                Route("/v1/roles/{role}/graph", self.knowledge.graph),
                 Route("/v1/roles/{role}/merges", self.knowledge.merges),
                 Route("/v1/roles/{role}/merges", self.knowledge.merge, methods=["POST"]),
                 Route("/v1/casting", self.casting.open),

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dramaturg.nodes.told import cut_to_told
 from dramaturg.server.rooms import Model, Rooms
 from dramaturg.server.work import MOST_FILES, SentFile, Works
 from dramaturg.stores import learning
@@ -16,6 +17,9 @@ from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, read_plan,
 from dramaturg.stores.documents.originals import PACKED
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import read_if_there, sha256
+from dramaturg.stores.index.graph import GRAPH_KIND, UNMERGED_GRAPH_KIND, KnowledgeGraph
+from dramaturg.stores.index.opened import Index
+from dramaturg.stores.index.passages import StoredPassage
 from dramaturg.stores.role import Role
 from dramaturg.stores.versions import Version, take_back, versions
 from dramaturg.workflows.methods import Preparation, Show, flow
@@ -60,6 +64,12 @@ class Taught(NamedTuple):
     parts: dict[str, Preparation]
     """The indexing graphs that read documents; empty: the method reads none."""
 
+    @property
+    def graph(self) -> Index[StoredPassage, KnowledgeGraph]:
+        """The index of the graph that the method asks; of RoleRAG's, where it asks none."""
+        kinds = {one.kind for one in self.parts.values()}
+        return self.role.index(UNMERGED_GRAPH_KIND if UNMERGED_GRAPH_KIND in kinds else GRAPH_KIND)
+
     def versions(self) -> list[Version]:
         """The versions of the first of its indexes, by which its documents are taken back; it may block."""
         return versions(self.role, next(iter(self.parts.values())).kind) if self.parts else []
@@ -80,7 +90,9 @@ class Knowledge:
     async def known(self, request: Request) -> Response:
         """A role's documents, whether they can be changed here, what can be taken back, and what is under way."""
         taught = await self._taught(request, request.query_params.get("method", ""))
-        documents, found = await asyncio.to_thread(lambda: (_documents(taught.role), taught.versions()))
+        documents, found, graph = await asyncio.to_thread(
+            lambda: (_documents(taught.role), taught.versions(), taught.graph.folder.pointer())
+        )
         return JSONResponse(
             {
                 "object": "knowledge",
@@ -89,6 +101,7 @@ class Knowledge:
                 "reads": bool(taught.parts),
                 "changes": self.works.access.changes_roles,
                 "documents": documents,
+                "graph": graph is not None,
                 "most_bytes": self.works.access.most_file_bytes,
                 "most_files": MOST_FILES,
                 "kinds": sorted({*learning.TEXTS, *PACKED} - {""}),
@@ -96,6 +109,16 @@ class Knowledge:
                 "work": self.works.told(taught.role.id),
             }
         )
+
+    async def graph(self, request: Request) -> Response:
+        """All of a role's knowledge graph, for its authors; for others, a map of what the role has been told.
+
+        A source is shown to those who may change the role alone, and so is what was read in it.
+        """
+        taught = await self._taught(request, request.query_params.get("method", ""))
+        whole = self.works.access.changes_roles
+        data = await asyncio.to_thread(_graph, taught, whole=whole)
+        return JSONResponse({"object": "graph", "role": taught.role.id, "whole": whole, **data})
 
     async def preview(self, request: Request) -> Response:
         """What learning files would change and cost; nothing is changed, and no model is asked."""
@@ -204,6 +227,22 @@ async def _made(taught: Taught, show: Show, **wishes: bool) -> dict[str, dict[st
         title: {name: len(value) if isinstance(value, list) else value for name, value in report.items()}
         for title, report in reports.items()
     }
+
+
+def _graph(taught: Taught, *, whole: bool) -> dict[str, Any]:
+    """What a graph is drawn from; it may block.
+
+    Raises:
+        MissingIndex: there is none yet.
+    """
+    from dramaturg.server.graphs import graph_data, without_texts  # networkx takes as long as the rest of the server
+
+    role, index = taught.role, taught.graph
+    known = index.open()
+    if not whole:
+        known = cut_to_told(index, known, role.own_names, role.card)
+    data = graph_data(known, known.find(role.card.name, *role.card.aliases))
+    return data if whole else without_texts(data)
 
 
 def _documents(role: Role) -> list[dict[str, Any]]:

@@ -5,10 +5,10 @@ from io import BytesIO
 from math import sqrt
 from typing import Any
 
-from dramaturg.cli.drawing.layout import COLOURS, Point, positions, radius
 from dramaturg.cli.drawing.lettering import Fonts
 from dramaturg.cli.output import one_line
 from dramaturg.evaluation.metrics.figures import new_figure
+from dramaturg.server.layout import COLOURS, Point, positions, radius
 from dramaturg.stores.index.graph import Graph, KnowledgeGraph
 
 LABELS = 60

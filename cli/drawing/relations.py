@@ -12,7 +12,6 @@ from rich.table import Column
 from rich.text import Text
 
 from dramaturg.cli.drawing.graph import named_file, write_out
-from dramaturg.cli.drawing.layout import positions, radius
 from dramaturg.cli.drawing.page import page
 from dramaturg.cli.evidence.relations import clique_title, pairs_table, strangers
 from dramaturg.cli.options import (
@@ -36,6 +35,7 @@ from dramaturg.nodes.dialogues.relations import (
 )
 from dramaturg.nodes.judgement import HIGH, LOW
 from dramaturg.nodes.run import run_of
+from dramaturg.server.layout import positions, radius
 from dramaturg.stores.errors import did_you_mean
 from dramaturg.stores.index.dialogues import DIALOGUE_KIND, DialogueStore, Graph
 from dramaturg.stores.role import Role
@@ -105,11 +105,7 @@ class KnownRelations(NamedTuple):
 COLOURS = {"the user's role": "#E69F00", "in the clique": "#009E73", "speaker": "#56B4E9"}
 APART = 3.2
 """How much farther roles stand apart than the entities of a knowledge graph: they are fewer, and their names matter."""
-WORDS = {
-    "choose": "Choose a role or a relation to read its dialogues.",
-    "statements": "Dialogues",
-    "unscored": "no score yet",
-}
+WORDS = {"statements": "Dialogues", "strength": f"{{n}} of {HIGH}"}
 
 
 class Weight(NamedTuple):
@@ -183,24 +179,21 @@ def dialogues_of(known: KnownRelations, pair: RoleRelation) -> list[dict[str, An
 def html(known: KnownRelations) -> bytes:
     """Return the page of a role's relations; the same dialogues and scores have the same page."""
     with_user = "" if known.user.stranger else f" with {known.user.name}"
-    return page(f"Relations of {known.name}{with_user}", page_data(known))
-
-
-def page_data(known: KnownRelations) -> dict[str, Any]:
-    """What the page's script draws from: roles with their places, relations and dialogues by number."""
     number = {name: at for at, name in enumerate(known.store.graph)}
     order = {one.id: at for at, one in enumerate(known.store.dialogues)}
-    return {
+    counts = f"Roles: {len(number)}. Relations: {len(known.pairs)}. Dialogues: {len(order)}."
+    data = {
         "types": COLOURS if known.clique else {name: COLOURS[name] for name in COLOURS if name != "in the clique"},
         "role": number.get(known.name),
         "strongest": HIGH,
         "stroke": 3,
-        "words": {**WORDS, "counts": f"Roles: {len(number)}. Relations: {len(known.pairs)}. Dialogues: {len(order)}."},
-        "notes": notes(known),
-        "dialogues": [one.text for one in known.store.dialogues],
         "nodes": roles_data(known, order),
         "edges": [pair_data(known, pair, number, order) for pair in known.pairs],
     }
+    texts = [one.text for one in known.store.dialogues]
+    return page(
+        f"Relations of {known.name}{with_user}", data, WORDS | {"counts": counts}, notes=notes(known), dialogues=texts
+    )
 
 
 def notes(known: KnownRelations) -> list[str]:

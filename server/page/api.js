@@ -106,6 +106,7 @@ export const answer = async (id, thread, turn, approved) => (await post(`${at(th
 export const became = (id, thread) => read(`${at(thread)}/became?${of(id)}`);
 export const write = async (id, thread, became, accepted) => (await post(`${at(thread)}/became?${of(id)}`, { became, accepted })).json();
 export const knowledge = (id, method) => read(`${about(id)}/knowledge?method=${encodeURIComponent(method)}`);
+export const graph = (id, method) => read(`${about(id)}/graph?method=${encodeURIComponent(method)}`);
 export const merges = (id) => read(`${about(id)}/merges`);
 export const preview = async (id, body) => (await post(`${about(id)}/knowledge/preview`, body)).json();
 

@@ -1,8 +1,11 @@
-// What a role knows: its documents, files that it is to learn, what can be taken back, and which names become one.
+// What a role knows: its documents and their graph, files that it is to learn, what can be taken back, and which names
+// become one.
 
 import * as api from "./api.js";
 import { button, h, oneLine } from "./dom.js";
 import { Drafts } from "./drafts.js";
+import { explorer } from "./explore.js";
+import { cited, openSource } from "./source.js";
 import { language, t } from "./texts.js";
 import { mergeView } from "./merges.js";
 import { section, when } from "./views.js";
@@ -40,6 +43,7 @@ export class Knowledge {
       this.said,
       drafts?.body ?? "",
       this.documents(known),
+      this.graph(known),
       this.adding(known),
       known.versions.length > 1 ? this.former(known.versions) : "",
       mergeView(merges, { ...this, may: known.changes, decide: (plan, approved) => this.work("merges", { plan, approved }) }),
@@ -76,6 +80,26 @@ export class Knowledge {
           h("small", {}, t("characters", { n: one.characters.toLocaleString(language) })))))
         : h("p", { class: "faint" }, t("no_documents", { name: this.name })),
     ]);
+  }
+
+  // All of the graph, drawn where somebody asks for it.
+  graph({ graph: there, changes }) {
+    if (!there) return section(t("graph"), [h("p", { class: "faint" }, t("graph_none", { role: this.role }))]);
+    const opens = changes ? (one) => openSource(this.role, one, this.refused) : null;
+    return section(t("graph"), [button(t("show_it"), async ({ target }) => {
+      target.disabled = true;
+      try {
+        const data = await api.graph(this.role, this.method);
+        const { picture, panel } = explorer(data, t, (one) => cited({ ...one, text: one.quote }, opens));
+        if (!data.whole) target.before(h("p", { class: "faint" }, t("graph_map")));
+        target.replaceWith(h("div", { class: "explorer" }, picture, panel));
+        panel.querySelector("input").focus();
+        picture.scrollIntoView({ block: "nearest" });
+      } catch (error) {
+        target.disabled = false;
+        if (this.here && !this.refused(error, () => this.open())) this.failed(error);
+      }
+    })]);
   }
 
   adding(known) {

@@ -1,10 +1,10 @@
 // Relations, drafts, identity and its gate.
 
-import { h, oneLine, svg } from "./dom.js";
+import { h, oneLine } from "./dom.js";
 import { cited } from "./source.js";
 import { titled } from "./talks.js";
 import { t } from "./texts.js";
-import { badge, difference, list, meter, num, section } from "./views.js";
+import { badge, difference, list, meter, num, section, sketch } from "./views.js";
 
 const HIGH = 5; // of a score of two roles, or of a draft
 const DRAWN = 12; // roles in a picture
@@ -28,7 +28,10 @@ function cliqueView(relations) {
   const edges = relations.edges ?? [];
   const two = [relations.user_role, relations.role];
   return [
-    clique.length <= DRAWN ? picture(clique, edges, two) : null,
+    clique.length <= DRAWN ? sketch(new Map(clique.map((name) => [name, two.includes(name) ? "two" : "others"])),
+      edges.map(({ roles = [], score: strength }) =>
+        ({ source: roles[0], target: roles[1], strength, kind: typeof strength === "number" ? "" : "unscored" })),
+      { two: "--own", others: "--faint" }, { strongest: HIGH, stroke: 4 }) : null,
     h("p", {}, t("clique", { n: clique.length, names: clique.join(", ") })),
     list(edges.map((one) => h("li", {},
       h("b", {}, (one.roles ?? []).join(" – ")), " ",
@@ -36,30 +39,6 @@ function cliqueView(relations) {
       one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 300)) : null))),
     relations.unscored ? h("p", { class: "warning" }, t("unscored", { n: relations.unscored })) : null,
   ];
-}
-
-// The clique on a circle; the two who talk are marked, and the thicker a line, the higher the score.
-function picture(clique, edges, two) {
-  const at = new Map(clique.map((name, number) => {
-    const angle = (2 * Math.PI * number) / clique.length - Math.PI / 2;
-    return [name, [80 * Math.cos(angle), 62 * Math.sin(angle)]];
-  }));
-  const label = t("clique", { n: clique.length, names: clique.join(", ") });
-  return h("figure", {},
-    svg("svg", { viewBox: "-150 -90 300 185", role: "img", "aria-label": label, class: "clique" },
-      edges.map((one) => {
-        const [a, b] = (one.roles ?? []).map((name) => at.get(name));
-        if (!a || !b) return null;
-        const wide = 1 + (4 * Math.min(HIGH, Math.max(0, one.score ?? 0))) / HIGH;
-        return [
-          svg("line", { x1: a[0], y1: a[1], x2: b[0], y2: b[1], "stroke-width": wide.toFixed(1), class: "edge" }),
-          svg("text", { x: (a[0] + b[0]) / 2, y: (a[1] + b[1]) / 2 - 3, class: "score" }, num(one.score)),
-        ];
-      }),
-      [...at].map(([name, [x, y]]) => [
-        svg("circle", { cx: x, cy: y, r: two.includes(name) ? 9 : 6, class: two.includes(name) ? "person marked" : "person" }),
-        svg("text", { x, y: y + (y > 0 ? 20 : -13), "text-anchor": "middle" }, oneLine(name, 22)),
-      ])));
 }
 
 const dialogue = (one, open) =>

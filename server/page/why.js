@@ -7,7 +7,7 @@ import { memoryViews } from "./moods.js";
 import { talkViews } from "./remembered.js";
 import { cited } from "./source.js";
 import { t } from "./texts.js";
-import { badge, capped, list, meter, num, section } from "./views.js";
+import { badge, capped, list, meter, num, section, sketch } from "./views.js";
 
 const HOW = "dramaturg-how"; // whether how a method works stands open
 const MECHANISMS = [
@@ -160,6 +160,7 @@ function scope(evidence, go, open) {
   for (const name of ["question", "hypothetical"]) {
     if (evidence[name]) found.push(h("p", {}, h("b", {}, `${t(name === "question" ? "understood" : name)}: `), oneLine(evidence[name], 600)));
   }
+  found.push(touched(evidence));
   if (evidence.entities) found.push(list(evidence.entities.map(entity)));
   for (const one of evidence.asked_again ?? []) {
     found.push(h("p", { class: "faint" }, t("asked_again", { name: one.name, outcome: t(one.stands ? "stands_out" : "stands_in") })));
@@ -178,10 +179,24 @@ function scope(evidence, go, open) {
   return found.length ? section(t("scope"), found) : null;
 }
 
+// The part of the graph that the reply touched: what the message is about, what was recalled, and how it is related.
+function touched({ entities = [], specific = [], general = [], reached = [], followed = [] }) {
+  const recalled = capped([...specific, ...general, ...reached]);
+  const edges = capped([...followed, ...recalled.map((one) => one.relation)].filter(Boolean));
+  const called = ({ name }) => recalled.find((one) => one.how === "name" && one.asked === name)?.entity ?? name;
+  const names = [...edges.flatMap((one) => [one.source, one.target]), ...recalled.map((one) => one.entity)];
+  const types = new Map(names.map((name) => [name, "recalled"]));
+  for (const one of capped(entities)) types.set(called(one), one.strategy === "out of scope" ? "out" : "in");
+  const drawn = sketch(types, edges, { in: "--good", out: "--bad", recalled: "--faint" });
+  const seen = new Set(types.values());
+  const signs = [["in", "stands_in", "good"], ["out", "out", "bad"], ["recalled", "recalled", ""]].filter(([type]) => seen.has(type));
+  return drawn && [drawn, h("p", { class: "marks" }, signs.map(([, name, kind]) => badge(t(name), kind)))];
+}
+
 function entity(one) {
   const out = one.strategy === "out of scope";
   const kind = out ? t("out") : ["specific", "general"].includes(one.strategy) ? t(one.strategy) : one.strategy;
-  return h("li", { class: out ? "outside" : "inside" },
+  return h("li", { class: out ? "outside" : null },
     h("b", {}, one.name), " ", badge(kind, out ? "bad" : "good"), " ", badge(one.type),
     typeof one.certainty === "number" ? meter(one.certainty, 0, 1, t("knows", { n: num(one.certainty) })) : null,
     one.reason ? h("p", { class: "faint" }, oneLine(one.reason, 300)) : null);

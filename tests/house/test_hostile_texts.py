@@ -245,7 +245,7 @@ KNOWN = {
 async def test_no_text_becomes_an_element_and_the_policy_is_strict(written: bytes) -> None:
     found = Elements(written.decode()).found
     assert {tag for tag, _ in found} <= KNOWN
-    assert sum(tag == "script" for tag, _ in found) in (0, 3)
+    assert sum(tag == "script" for tag, _ in found) in (0, 2)
     (policy,) = (given["content"] for tag, given in found if "http-equiv" in given)
     assert policy is not None
     assert "default-src 'none'; base-uri 'none'; form-action 'none';" in policy
@@ -312,13 +312,13 @@ async def test_what_a_command_writes_runs_nothing_in_chromium(written: bytes, tm
         await page.reload()
         for one in await page.locator("details").element_handles():
             await one.evaluate("(one) => { one.open = true }")
-        search = page.locator("#search")
+        search = page.locator("[type=search]")
         if await search.count():  # its own script runs under the policy
             assert await page.inner_text("#title")
             await search.fill("a")
-            for at in range(await page.locator("#hits button").count()):
-                await page.locator("#hits button").nth(at).click()
-                await page.locator("#detail ol button").first.click()
+            for at in range(await page.locator(".hits button").count()):
+                await page.locator(".hits button").nth(at).click()
+                await page.locator(".detail li button").first.click()
         await page.wait_for_timeout(300)
         assert ran == []
         assert {url for url in asked if not url.startswith("data:")} <= {file.as_uri()}

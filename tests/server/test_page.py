@@ -238,8 +238,8 @@ async def test_each_method_says_why_and_what_it_cost(tmp_path: Path) -> None:
             for word in (*words, "Rests on", "How", "Details"):
                 assert word in shown, (method, word, shown)
             assert "cannot be shown" not in shown
-            if method == "drmr":
-                assert await house.page.locator("#why .clique .marked").count() == 2
+            if method in ("role-rag", "drmr"):
+                assert await house.page.locator("#why .graph canvas").count() == 1
             if method == "emotional-rag":
                 assert await house.page.locator("#why .wheel .asked").count() == 1
 

@@ -53,11 +53,11 @@ def known(request: pytest.FixtureRequest) -> KnowledgeGraph:
     return star(HOSTILE[: request.param]) if request.param else knowledge([])
 
 
-def test_the_page_parses_and_holds_three_scripts(known: KnowledgeGraph) -> None:
+def test_the_page_parses_and_holds_its_data_and_one_script(known: KnowledgeGraph) -> None:
     page = Page(html(known, known_as_ada(known)))
     assert page.open == []
     kinds = [attributes.get("type") for tag, attributes in page.elements if tag == "script"]
-    assert kinds == ["application/json", None, None]
+    assert kinds == ["application/json", "module"]
     assert [node["name"] for node in page.data()["nodes"]] == list(known.graph)
 
 
@@ -66,10 +66,11 @@ def test_the_page_fetches_nothing(known: KnowledgeGraph) -> None:
     policy = [attributes["content"] for _, attributes in Page(text.encode()).elements if "http-equiv" in attributes]
     sums = r"('sha256-[\w+/=]{44}' ?)"
     assert re.fullmatch(
-        rf"default-src 'none'; base-uri 'none'; form-action 'none'; style-src {sums}; script-src {sums}{{2}}; "
+        rf"default-src 'none'; base-uri 'none'; form-action 'none'; style-src {sums}; script-src {sums}; "
         "require-trusted-types-for 'script'; trusted-types 'none'",
         policy[0],
     )
+    text = text.replace("http://www.w3.org/2000/svg", "")  # a name, which nobody asks for
     assert not re.search(r"https?://|//[a-z]|\b(src|href)\s*=|@import|url\(|fetch\(|XMLHttpRequest|import\(", text)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
 
@@ -107,18 +108,17 @@ def test_any_name_survives_into_the_page(names: list[str]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_the_scripts_can_be_parsed(tmp_path: Path) -> None:
-    both = "\n".join(Page(html(star(HOSTILE), None)).scripts[1:])
-    (tmp_path / "page.js").write_text(both, encoding="utf-8")
-    command = ["node", "--check", str(tmp_path / "page.js")]
+def test_the_script_can_be_parsed(tmp_path: Path) -> None:
+    (tmp_path / "page.mjs").write_text(Page(html(star(HOSTILE), None)).scripts[1], encoding="utf-8")
+    command = ["node", "--check", str(tmp_path / "page.mjs")]
     checked = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_every_element_that_the_scripts_ask_for_is_in_the_page() -> None:
+def test_every_element_that_the_script_asks_for_is_in_the_page() -> None:
     page = Page(html(knowledge([]), None))
     there = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
-    assert set(re.findall(r'byId\("(\w+)"\)', "".join(page.scripts))) <= there
+    assert set(re.findall(r'\$\("(\w+)"\)', "".join(page.scripts))) <= there
 
 
 def test_without_its_data_the_page_weighs_less_than_half_a_megabyte() -> None:

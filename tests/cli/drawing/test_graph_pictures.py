@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dramaturg.cli.drawing.graph import graphml, node_link_json, xml_text
-from dramaturg.cli.drawing.layout import COLOURS, CORE, positions
 from dramaturg.cli.drawing.lettering import Fonts
 from dramaturg.cli.drawing.page import html
 from dramaturg.cli.drawing.picture import png
+from dramaturg.server.layout import COLOURS, CORE, positions
 from dramaturg.stores.index.graph import TYPES, Entity, KnowledgeGraph, decode_graph
 
 import graph_samples
@@ -42,7 +42,7 @@ def test_the_same_graph_has_the_same_bytes(write: Any) -> None:
 def test_places_do_not_depend_on_the_order_of_sets() -> None:
     program = (
         "import networkx as nx; from types import SimpleNamespace as R\n"
-        "from dramaturg.cli.drawing.layout import positions\n"
+        "from dramaturg.server.layout import positions\n"
         "tree = nx.relabel_nodes(nx.random_labeled_tree(60, seed=1), str)\n"
         "nx.set_edge_attributes(tree, R(strength=5), 'relation'); tree.add_nodes_from('abc'); print(positions(tree))"
     )
