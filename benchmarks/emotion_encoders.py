@@ -34,7 +34,7 @@ from dramaturg.nodes.memories.emotions import (
 from dramaturg.nodes.memories.index import memory_unit
 from dramaturg.nodes.memories.remembering import Exchange
 from dramaturg.stores.documents.forms import CARD, parse_card
-from dramaturg.stores.documents.memories import read_memory_files
+from dramaturg.stores.documents.memories import memory_sources, read_memory_files
 from dramaturg.stores.index.memories import Mood
 
 from stub_model import StubModel
@@ -287,7 +287,7 @@ def real_texts() -> dict[str, list[MemoryText]]:
     """Beethoven's written memories, and what he says in scenes, after the line before it."""
     with as_file(files("dramaturg.examples") / "beethoven") as folder:
         card = parse_card((folder / CARD).read_bytes(), folder)
-        found = memory_unit(read_memory_files(folder), card)
+        found = memory_unit(read_memory_files(memory_sources(folder)), card)
     return {
         "memories": [one for one in found if one.text == one.own],
         "scenes": [one for one in found if one.places[0].startswith("dialogues/") and "\n" in one.text],

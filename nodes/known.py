@@ -183,8 +183,8 @@ def when_of_line(line: Memory | DialogueLine, timeline: tuple[str, ...]) -> str:
 def unread_times(role: "Role") -> list[str]:
     """What people wrote as a time in a role's files and nobody can read, with its place: it is known at no moment."""
     timeline = role.card.timeline
-    said = [(f"persona/{one.name}", one.when) for one in role.documents()]
-    for name, lines in read_memory_files(role.root).items():
+    said = [(role.path_of(one), one.when) for one in role.documents()]
+    for name, lines in read_memory_files(role.memory_files).items():
         said += [(f"{name}:{number}", when_of_line(line, timeline)) for number, line in lines.items()]
     return [f"{place}: {when}" for place, when in said if when and not read_moment(when, timeline).is_read]
 

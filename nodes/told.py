@@ -127,8 +127,8 @@ def told_graph(role: "Role") -> KnowledgeGraph:
 
 def unknown_knowers(role: "Role") -> list[str]:
     """The names behind `known_to` in a role's files that are nobody's in its library, or several roles', by place."""
-    said = [(f"persona/{one.name}", names) for one in role.documents() for _, names in one.known_to]
-    for name, lines in read_memory_files(role.root).items():
+    said = [(role.path_of(one), names) for one in role.documents() for _, names in one.known_to]
+    for name, lines in read_memory_files(role.memory_files).items():
         said += [(f"{name}:{number}", line.known_to) for number, line in lines.items() if line.known_to is not None]
     said += [("chronicle.yaml", one.known_to) for one in role.chronicle().triples if one.known_to is not None]
     if not said:

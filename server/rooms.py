@@ -33,7 +33,7 @@ from dramaturg.stores.library_folder import (
     example_files,
     examples,
     new_id_of,
-    written,
+    written_for,
 )
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
@@ -138,7 +138,8 @@ class Rooms:
         for role, listed in every.items():
             about: dict[str, Any] = {"id": role, "example": role not in own}
             about["picture"] = f"/v1/roles/{role}/picture" if listed.picture else None
-            about["methods"] = [name for name in self.listed if not self.reads(name) - {*listed.written}]
+            kinds = {*written_for(listed, every)}
+            about["methods"] = [name for name in self.listed if not self.reads(name) - kinds]
             try:
                 read = listed.card()
                 said = {"name": read.name, "language": read.language, "profile": read.profile.strip()}
@@ -165,7 +166,7 @@ class Rooms:
         opened = self.library.open(role)
         there = {"persona": opened.persona, "memories": opened.memory_files, "dialogues": opened.dialogue_files}
         lacking = {name for name, files in there.items() if not files.names()}
-        lacking |= {"chronicle"} - {*written(opened.root)}
+        lacking |= set() if opened.chronicle().triples else {"chronicle"}
         return [{"id": name, "lacks": sorted(self.reads(name) & lacking)} for name in self.listed]
 
     @property

@@ -14,7 +14,7 @@ from dramaturg.server.talks import number_in
 from dramaturg.server.work import Works
 from dramaturg.stores.documents.forms import DialogueLine, document
 from dramaturg.stores.documents.memories import form_of
-from dramaturg.stores.documents.reading import parse_lines
+from dramaturg.stores.documents.reading import read_lines
 from dramaturg.stores.role import Role
 
 A_PART = 40_000  # characters: a novel is shown part by part
@@ -74,7 +74,7 @@ def shown_source(role: Role, name: str, asked: Mapping[str, str]) -> Shown:
         HTTPException: the role has no such file.
     """
     if name in role.persona.names():
-        text = document(role.persona.read(name), role.root / "persona" / name, role.root).text
+        text = document(role.persona.read(name), *role.persona.place(name)).text
         return Shown(text, place_of(text, asked))
     if (found := LINES.fullmatch(name)) and found["file"] in role.memory_files.names():
         first = int(found["first"])
@@ -92,8 +92,8 @@ def place_of(text: str, asked: Mapping[str, str]) -> tuple[int, int] | None:
 
 def lines_shown(role: Role, file: str, marked: range) -> Shown:
     """A file of lines as people read it: scenes with who says what, or memories."""
-    path, parts, length, scene, places = role.root / file, list[str](), 0, "", list[int]()
-    for number, line in parse_lines(role.memory_files.read(file), path, form_of(path.name), role.root).items():
+    (path, root), parts, length, scene, places = role.memory_files.place(file), list[str](), 0, "", list[int]()
+    for number, line in read_lines(path, form_of(file), root).items():
         if isinstance(line, DialogueLine):
             head = f"\n{line.scene}\n\n" if line.scene != scene else ""
             scene, said = line.scene, f"{line.speaker}: {line.text}"

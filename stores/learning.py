@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from dramaturg.stores.changes import TAKEN as TAKEN_FILE
 from dramaturg.stores.documents.originals import PACKED, Taken, as_markdown, taken, taken_bytes, unread
 from dramaturg.stores.documents.reading import read_text
+from dramaturg.stores.documents.sources import refuse_story
 from dramaturg.stores.errors import RoleError, RoleFileError, did_you_mean
 from dramaturg.stores.files import LARGEST, read_bytes, sha256
 from dramaturg.stores.role import Role
@@ -237,9 +238,10 @@ def the_document(role: Role, name: str | None) -> str:
     """Return the name of a document that is there; without a name, that of the only one.
 
     Raises:
-        RoleError: there is none of that name, or more than one to choose from.
+        RoleError: there is none of that name, more than one to choose from, or it is its story's.
     """
     names = role.persona.names()
+    refuse_story([name] if name in names else [])
     if name is None and len(names) == 1:
         return names[0]
     if name in names:

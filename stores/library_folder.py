@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -178,7 +178,7 @@ class Library:
         """Return a role of this process; whether its folder is one is looked up again when that has changed."""
         root = self.root / role
         known = _roles.get(root)
-        opened, folder = known or (Role(root), Followed[None](root))
+        opened, folder = known or (Role(root, self), Followed[None](root))
         folder.get(partial(self._require, role))
         if lacks := self._lacks_card(role):
             raise RoleError(lacks)
@@ -282,6 +282,14 @@ def written(role: Traversable) -> tuple[str, ...]:
         if (folder := role / name).is_dir():
             there |= {f"{name}/{entry.name}" for entry in folder.iterdir()}
     return kinds_of({*there, *(name for name in (MEMORIES, CHRONICLE) if (role / name).is_file())})
+
+
+def written_for(role: Listed, others: Mapping[str, Listed]) -> tuple[str, ...]:
+    """Which kinds of files a role has, with those of its story; `others`: the roles of its library."""
+    with suppress(RoleError):
+        if story := others.get(role.card().story):
+            return tuple(dict.fromkeys((*role.written, *story.written)))
+    return role.written
 
 
 def kinds_of(paths: Collection[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dramaturg.stores.changes import KeptDocuments, drop_set_aside
 from dramaturg.stores.documents.merges import DECISIONS, digest_of_decisions, drop_plan
+from dramaturg.stores.documents.sources import is_of_story
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
 from dramaturg.stores.files import remove
 from dramaturg.stores.index.answers import FOLDER as ANSWERS_FOLDER
@@ -68,7 +69,8 @@ def take_back(role: Role, kind: IndexKind[Any, Any], version: str | None = None)
     with role_lock(role.root):
         found = _manifests(folder)
         wanted = _chosen(folder, found, version)
-        documents = _changes(role, sources.checksums(), found[wanted].sources)
+        now, then = (_own(files) for files in (sources.checksums(), found[wanted].sources))
+        documents = _changes(role, now, then)
         decisions = decisions_in(found[wanted].settings)
         beside = {} if decisions is None else _changes(role, _named(digest_of_decisions(role.root)), _named(decisions))
         sources.make(documents, beside)
@@ -82,11 +84,26 @@ def take_back(role: Role, kind: IndexKind[Any, Any], version: str | None = None)
 def erase_past(role: Role) -> None:
     """Leave nothing in `index/` but the versions that are served, and of those only what the documents of now made.
 
-    Afterwards nothing can be taken back.
+    The same is done in the roles that have it for their story. Afterwards nothing can be taken back.
 
     Raises:
         StorageError: the file system refuses; run it again.
     """
+    for one in (role, *readers_of(role)):
+        _erase_past(one)
+
+
+def readers_of(story: Role) -> list[Role]:
+    """The roles of its library that have a role for their story; one whose card cannot be read is left out."""
+    library, found = story.library, list[Role]()
+    for name, card in library.cards().items() if library else ():
+        with suppress(RoleError):
+            if library and card().story == story.id:
+                found.append(library.open(name))
+    return found
+
+
+def _erase_past(role: Role) -> None:
     with role_lock(role.root):
         for folder in _begun(role.root):
             found = _manifests_or_none(folder)
@@ -152,6 +169,11 @@ def _manifests(folder: IndexFolder) -> dict[Published, Manifest]:
         except (DamagedIndex, MissingIndex):
             continue
     return found
+
+
+def _own(files: Mapping[str, str]) -> dict[str, str]:
+    """The files that are not its story's: those are taken back there."""
+    return {name: digest for name, digest in files.items() if not is_of_story(name)}
 
 
 def _named(decisions: str) -> dict[str, str]:

@@ -132,7 +132,7 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
 def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
     """The parts that take part: those that are wanted, and that the role has something for; blocks."""
     documents = any(one.text.strip() for one in role.documents())
-    files = read_memory_files(role.root)
+    files = read_memory_files(role.memory_files)
     memories = chain.from_iterable(memories_in(name, lines, role.card) for name, lines in files.items())
     there: dict[Part, bool] = {
         "passages": documents,

@@ -11,6 +11,7 @@ from dramaturg.cli.options import AMADEUS, LibraryOption, MethodOption, RoleArgu
 from dramaturg.cli.output import note, require_place, write_whole
 from dramaturg.cli.talk.transcripts import named, taken_out
 from dramaturg.stores.documents.forms import CHRONICLE, MEMORIES
+from dramaturg.stores.documents.sources import is_of_story
 from dramaturg.stores.formats.books import book_of_graph, books_of
 from dramaturg.stores.formats.bounds import dumped
 from dramaturg.stores.formats.bundles import bundled
@@ -73,7 +74,10 @@ def export(
             data = dumped(value, indent=4)
     write_whole(file, data, private=wanted == "bundle" and bool(threads))
     note(f"Wrote {len(data):,} bytes to {file}.")
-    if wanted != "bundle" and (untold := len(opened.documents()) - len(opened.told_whole())):
+    own = [one for one in opened.documents() if not is_of_story(one.name)]
+    if story := opened.card.story:
+        note(f"{role} reads the files of the story {story!r}, which are not in it: `dramaturg export {story}`, too.")
+    if wanted != "bundle" and (untold := len(own) - len(opened.told_whole())):
         note(f"Left out: {untold:,} documents that keep something from {role} (known_to).")
     if wanted == "card" and (left := _not_in_card(opened)):
         note(f"A card has no place for {', '.join(left)}: a bundle ({role}.role.zip) holds everything.")
@@ -81,7 +85,7 @@ def export(
 
 def _not_in_card(role: Role) -> list[str]:
     """The files of a role that its card leaves out."""
-    own = [name for name in role.dialogue_files.names() if name != EXAMPLES]
+    own = [name for name in role.dialogue_files.names() if name != EXAMPLES and not is_of_story(name)]
     return [*own, *(name for name in (MEMORIES, CHRONICLE) if (role.root / name).exists())]
 
 

@@ -14,6 +14,7 @@ from dramaturg.cli.options import command_line
 from dramaturg.cli.output import errors, excerpt, note, one_line, print_json, screen, table_of
 from dramaturg.stores.documents.reading import explain
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library import library_at
 from dramaturg.stores.library_folder import written
 from dramaturg.stores.role import Role
 from dramaturg.stores.texts.draft import FORMS, KINDS, CastDraft, Item, Kind
@@ -129,7 +130,9 @@ def chosen_drafts(draft: CastDraft, said: str, *, keep_profile: bool = False) ->
         named = chosen_numbers(numbers or "all", len(items[kind]), "draft") if items[kind] else []
         if kind == "card" and not numbers and keep_profile:
             profiles = [number for number in named if items[kind][number - 1].field == "profile"]
-            left = profiles if Role(draft.role).card.profile.strip() else profiles[1:]
+            left = (
+                profiles if library_at(draft.role.parent).role(draft.role.name).card.profile.strip() else profiles[1:]
+            )
             if left:
                 note(f"The profile stays as it is: --accept card:{left[0]} takes the drafted one over.")
             named = [number for number in named if number not in left]

@@ -279,7 +279,7 @@ def listed(role: Role, kind: IndexKind[StoredMemory, MemoryStore]) -> list[Liste
     moods = moods_of(role, kind)
     return [
         Listed(one.id, one.text, one.when, one.pinned, one.places, mood.scores, mood.error)
-        for one in memory_unit(read_memory_files(role.root), role.card)
+        for one in memory_unit(read_memory_files(role.memory_files), role.card)
         for mood in (moods.get(one.id, Mood(emotions=None)),)
     ]
 

@@ -98,7 +98,7 @@ def forget(
     as_json: JsonOption = False,
 ) -> None:
     """Let a role forget a document: remove it from its persona and its index."""
-    from dramaturg.stores.versions import erase_past, holding
+    from dramaturg.stores.versions import erase_past, holding, readers_of
 
     context, opened = role_for(method, role, library, settings, chat_model=model)
     left = [name for name in opened.persona.names() if name != source]
@@ -116,6 +116,8 @@ def forget(
     if for_good:
         learning.erase_originals(opened, source)
         erase_past(opened)
+        if readers := [one.id for one in readers_of(opened)]:
+            note(f"{', '.join(readers)} have {role} for their story: it is erased from their indexes, too.")
     elif files:
         note(f"{', '.join(files)} stays in persona/, and is not read again unless it changes.")
     tell(role, changes, reports, as_json)

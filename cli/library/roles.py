@@ -25,7 +25,7 @@ from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import uncast, unread
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library_folder import example_card, example_files, examples, written
+from dramaturg.stores.library_folder import example_card, example_files, examples, written, written_for
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     ]
     for row in rows:
         own = listed.get(row["role"])
-        kinds = own.written if own else example_files(row["role"])
+        kinds = written_for(own, listed) if own else example_files(row["role"])
         row["methods"] = [*dict.fromkeys(method for kind in kinds for method in METHODS_OF[kind])]
     if as_json:
         print_json(rows)
@@ -108,7 +108,13 @@ def show(role: RoleArgument, library: LibraryOption = None, as_json: JsonOption 
     if as_json:
         print_json(about)
         return
-    table = Table("", "", title=about["name"], show_header=False, caption=None if written(opened.root) else CARD_ONLY)
+    table = Table(
+        "",
+        "",
+        title=about["name"],
+        show_header=False,
+        caption=None if written(opened.root) or about.get("story") else CARD_ONLY,
+    )
     for key, value in about.items():
         table.add_row(key, "\n".join(map(str, value)) if isinstance(value, list) else str(value))
     screen.print(table)
@@ -134,6 +140,7 @@ def described(role: Role) -> dict[str, Any]:
         "aliases": list(role.card.aliases),
         "language": role.card.language,
         "profile": role.card.profile.strip(),
+        **({"story": role.card.story} if role.card.story else {}),
         "folder": str(role.root),
         "documents": [
             f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents

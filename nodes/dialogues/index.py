@@ -148,7 +148,7 @@ async def gather_dialogues(state: DialogueDraftState, runtime: Runtime[Any]) -> 
     run = await open_run(runtime, DialogueIndexSettings)
     role, card, index = run.role, run.role.card, run.role.index(DIALOGUE_KIND)
     sources = await asyncio.to_thread(role.dialogue_files.checksums)
-    files = await asyncio.to_thread(read_dialogue_files, role.root)
+    files = await asyncio.to_thread(read_dialogue_files, role.dialogue_files)
     dialogues = dialogues_of(files, card, run.settings.dialogue_length)
     unread = await asyncio.to_thread(uncast_sentence, role.root)
     if not dialogues:
@@ -317,7 +317,7 @@ async def cost_of_dialogues(context: DialogueIndexSettings, wishes: Wishes) -> I
     """The edges without a score, if they are to be scored now."""
     run, anew = await run_of(context), wishes.get("rebuild", False)
     builder, card = run.role.index(DIALOGUE_KIND).builder, run.role.card
-    files = await asyncio.to_thread(read_dialogue_files, run.role.root)
+    files = await asyncio.to_thread(read_dialogue_files, run.role.dialogue_files)
     dialogues = dialogues_of(files, card, context.dialogue_length)
     edges, scores = edges_of(dialogues), wishes.get("scores", False)
     answers = {} if anew and scores else await asyncio.to_thread(builder.known)

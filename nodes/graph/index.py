@@ -113,7 +113,8 @@ async def accept_merge_plan(state: GraphDraftState, runtime: Runtime[Any]) -> di
     """
     run = await open_run(runtime, GraphIndexSettings)
     answers = await asyncio.to_thread(run.role.index(graph_kind(run.settings)).builder.known)
-    await asyncio.to_thread(accept_plan, run.role.root, names_in(answers.values()))
+    documents = await asyncio.to_thread(run.role.persona.names)
+    await asyncio.to_thread(accept_plan, run.role.root, names_in(answers.values()), documents)
     return {"apply": False}
 
 

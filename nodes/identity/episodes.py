@@ -199,9 +199,9 @@ def exchange_text(asker: str, question: str, role: str, reply: str) -> str:
 
 def known_episodes(run: Run[EpisodeSettings]) -> list[Episode]:
     """The memories that a role has before anything happens, as far as they are known at its time; blocks."""
-    lines, as_of = run.role.memories(), run.as_of
-    there = zip(formative_episodes(lines), lines, strict=True)
-    found = [one for one, line in there if is_told(line.known_to, run.role.own_names)]
+    lines, as_of = run.role.placed_memories(), run.as_of
+    told = [(place, one) for place, one in lines if is_told(one.known_to, run.role.own_names)]
+    found = formative_episodes(told)
     run.keep_untold(memories=len(lines) - len(found))
     if as_of is None:
         return found
@@ -210,14 +210,14 @@ def known_episodes(run: Run[EpisodeSettings]) -> list[Episode]:
     return [one for one, is_known in zip(found, known, strict=True) if is_known]
 
 
-def formative_episodes(lines: Iterable[Memory]) -> list[Episode]:
-    """The memories that a role has before anything happens, M₀: its `memories.jsonl`."""
+def formative_episodes(lines: Iterable[tuple[str, Memory]]) -> list[Episode]:
+    """The memories that a role has before anything happens, M₀: its `memories.jsonl`, with their places."""
     episodes: list[Episode] = []
-    for number, line in enumerate(lines, 1):
+    for place, line in lines:
         given = (line.model_extra or {}).get("importance")
         episodes.append(
             {
-                "id": f"memories.jsonl:{number}",
+                "id": place,
                 "at": line.when or "",
                 "text": line.text or f"{line.question} {line.answer}",
                 "importance": float(given) if isinstance(given, int | float) and 1 <= given <= 10 else None,

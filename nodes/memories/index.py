@@ -215,7 +215,7 @@ async def gather_memories(state: MemoryDraftState, runtime: Runtime[Any]) -> dic
     run = await open_run(runtime, MemorySettings)
     role, card = run.role, run.role.card
     sources = await asyncio.to_thread(role.memory_files.checksums)
-    files = await asyncio.to_thread(read_memory_files, role.root)
+    files = await asyncio.to_thread(read_memory_files, role.memory_files)
     memories = await asyncio.to_thread(memory_unit, files, card)
     lines = (line for of in files.values() for line in of.values())
     warned = unheard(card, (line.speaker for line in lines if isinstance(line, DialogueLine)))
@@ -412,7 +412,7 @@ def mood_in(answers: Mapping[str, JsonValue], memory: StoredMemory, encoding: En
 async def cost_of_memories(context: MemorySettings, wishes: Wishes) -> IndexingCost:
     """The memories without a mood, where the chat model reads moods."""
     run, anew = await run_of(context), wishes.get("rebuild", False)
-    memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.root), run.role.card))
+    memories = await asyncio.to_thread(lambda: memory_unit(read_memory_files(run.role.memory_files), run.role.card))
     name, left = await encoder_wanted(run, rebuild=anew), list[str]()
     builder = run.role.index(MEMORY_KIND).builder
     if name == "model" and context.strategy != "semantic":

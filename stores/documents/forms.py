@@ -13,7 +13,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 from dramaturg.stores.documents.front_matter import front_matter
 from dramaturg.stores.documents.reading import parse_lines, parse_yaml, read_lines, read_text
 from dramaturg.stores.documents.secrets import KNOWN_TO, KnownTo, RoleNames, names_of, secrets_in
-from dramaturg.stores.documents.sources import dialogue_paths, document_paths
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.files import read_bytes, sha256
 from dramaturg.stores.macros import Names, filled
@@ -62,7 +61,9 @@ class RoleCard(_Written):
     greetings: tuple[Text, ...] = Field(default=(), strict=False)
     """What the role may say before anybody has spoken: the first, and others in its place; macros are filled in."""
     timeline: tuple[Name, ...] = Field(default=(), strict=False)
-    """Names of times in the order in which they come, such as chapters of a life."""
+    """Names of times in the order in which they come, such as chapters of a life; without them, those of its story."""
+    story: str = ""
+    """The id of a role in the library whose files it reads, too, as far as they are known to it."""
     card: Mapping[str, JsonValue] = {}
     """What of a character card has no other place in a role's files; see `dramaturg.stores.formats`."""
 
@@ -248,12 +249,13 @@ _COMMENTS = {
     "profile": "Who it is, in a few sentences: every prompt begins with them.",
     "sources": "Where the facts are from; for people, never in a prompt.",
     "timeline": "Names of times in their order, for what has a time and no date.",
+    "story": "The id of a role of this library whose files it reads, too, as far as they are known to it.",
     "greetings": "How it begins a conversation: the first, or one of the others in its place.",
     "card": "What of the character card that it was made of has no other place; it goes back into a card.",
 }
 _CARD_BLOCK = re.compile(r"^card:.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _ESCAPED = re.compile(r"[\U00010000-\U0010ffff]")
-_ONLY_WHERE_THERE = ("timeline", "greetings", "card")
+_ONLY_WHERE_THERE = ("timeline", "story", "greetings", "card")
 
 
 def parse_card(data: bytes, role: Path) -> RoleCard:
@@ -278,16 +280,6 @@ def parse_chronicle(data: bytes, role: Path) -> Chronicle:
                 line = data.partition(when.encode())[0].count(b"\n") + 1
                 raise RoleFileError(f"{role.name}/{CHRONICLE}, line {line}: {error}") from error
     return chronicle
-
-
-def read_documents(role: Path) -> list[Document]:
-    """Return the Markdown files of `persona/`, by name; hidden ones and folders are left out."""
-    return [document(read_bytes(path, role), path, role) for path in document_paths(role)]
-
-
-def read_dialogues(role: Path) -> list[DialogueLine]:
-    """Return the lines of `dialogues/*.jsonl`, file by file."""
-    return [line for path in dialogue_paths(role) for line in read_lines(path, DialogueLine, role).values()]
 
 
 def parse_memories(data: bytes, role: Path) -> tuple[Memory, ...]:
@@ -327,8 +319,8 @@ def with_values(text: str, values: Mapping[str, str | tuple[str, ...]]) -> str:
     return text
 
 
-def document(data: bytes, path: Path, role: Path) -> Document:
-    """Return the document that these bytes are, or would be at this path."""
+def document(data: bytes, path: Path, role: Path, name: str = "") -> Document:
+    """Return the document that these bytes are, or would be at this path; `name`: another one, as of a story's."""
     front, text = front_matter(read_text(data, path, role))
     when, (known_to, text) = front.get("when"), secrets_in(text)
     if KNOWN_TO in front:
@@ -338,7 +330,7 @@ def document(data: bytes, path: Path, role: Path) -> Document:
             where = path.relative_to(role.parent).as_posix()
             raise RoleFileError(f"{where}, above its text: `{KNOWN_TO}` {error}.") from error
     said = "" if when is None else str(when)
-    return Document(name=path.name, text=text, sha256=sha256(data), when=said, known_to=known_to)
+    return Document(name=name or path.name, text=text, sha256=sha256(data), when=said, known_to=known_to)
 
 
 def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:

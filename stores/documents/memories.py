@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from dramaturg.stores.documents.forms import DialogueLine, Memory
 from dramaturg.stores.documents.reading import explain, read_lines
-from dramaturg.stores.documents.sources import Sources, dialogue_paths, finish_begun_change
+from dramaturg.stores.documents.sources import DIALOGUES, Sources, dialogue_paths, is_of_story
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import sha256
 
@@ -32,21 +32,20 @@ def memory_sources(role: Path) -> Sources:
     return Sources(role, "", memory_paths)
 
 
-def read_memory_files(role: Path) -> dict[str, Lines]:
+def read_memory_files(sources: Sources) -> dict[str, Lines]:
     """Return the lines of each file by their numbers, from 1; a change that has begun is finished first."""
-    finish_begun_change(role)
-    return {_name(path, role): read_lines(path, form_of(path.name), role) for path in memory_paths(role)}
+    return {name: read_lines(place.path, form_of(name), place.role) for name, place in sources.places()}
 
 
-def read_dialogue_files(role: Path) -> dict[str, Mapping[int, DialogueLine]]:
-    """Return the same of the dialogues alone."""
-    finish_begun_change(role)
-    return {_name(path, role): read_lines(path, DialogueLine, role) for path in dialogue_paths(role)}
+def read_dialogue_files(sources: Sources) -> dict[str, Mapping[int, DialogueLine]]:
+    """Return the same of dialogues alone."""
+    return {name: read_lines(place.path, DialogueLine, place.role) for name, place in sources.places()}
 
 
 def form_of(name: str) -> type[Memory] | type[DialogueLine]:
-    """Return what a line of a file may hold."""
-    return Memory if name == MEMORY_FILE else DialogueLine
+    """Return what a line of a file may hold; the file may be one of the role's story."""
+    folders, _, file = name.rpartition("/")
+    return Memory if file == MEMORY_FILE and not f"{folders}/".endswith(DIALOGUES) else DialogueLine
 
 
 def change_lines(sources: Sources, changes: Mapping[str, Change]) -> None:
@@ -108,12 +107,9 @@ def _changed(line: bytes, change: Mapping[str, JsonValue], name: str, number: in
     return data
 
 
-def _name(path: Path, role: Path) -> str:
-    return path.relative_to(role).as_posix()
-
-
 def _no_line(name: str, number: int) -> RoleError:
-    return RoleError(f"There is no line {name}:{number}: look for the memory once more.")
+    look = "what a story says is changed in the story" if is_of_story(name) else "look for the memory once more"
+    return RoleError(f"There is no line {name}:{number} among the role's own: {look}.")
 
 
 def add_memory(role: Path, text: str, when: str = "") -> str:
@@ -163,7 +159,7 @@ def edit(role: Path, places: Iterable[str], text: str, question: str | None = No
     Raises:
         RoleError: there is no such line, or the memory is of no question.
     """
-    files, changes = read_memory_files(role), dict[str, Change]()
+    files, changes = read_memory_files(memory_sources(role)), dict[str, Change]()
     for place in places:
         name, number = split_place(place)
         line = files.get(name, {}).get(number)

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dramaturg.stores.changes import KeptDocuments
 from dramaturg.stores.documents.reading import parse_yaml
-from dramaturg.stores.documents.sources import document_paths
 from dramaturg.stores.errors import RoleFileError, StaleDraft, did_you_mean
 from dramaturg.stores.files import read_bytes, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.locks import role_lock
@@ -186,12 +185,13 @@ def write_plan(role: Path, plan: MergePlan, name: str = DECISIONS) -> Path:
         return _write(role, plan, name)
 
 
-def accept_plan(role: Path, known: Iterable[str]) -> MergePlan:
+def accept_plan(role: Path, known: Iterable[str], documents: Collection[str]) -> MergePlan:
     """Make the plan, as it was edited, the decisions that hold from now on.
 
     Args:
         role: the folder of the role.
         known: the names that there are; a plan with another name has a slip in it.
+        documents: the names of the documents, in which it may split names.
 
     Raises:
         RoleFileError: there is no plan, it cannot be used, or it names what is not there.
@@ -204,14 +204,13 @@ def accept_plan(role: Path, known: Iterable[str]) -> MergePlan:
                 f"There is no {PLAN}: write one with `dramaturg index {role.name} --method role-rag --plan`; "
                 f"one that was accepted already is in {DECISIONS}."
             )
-        _check(role, plan, {normal_name(name): name for name in known})
+        _check(role, plan, {normal_name(name): name for name in known}, documents)
         _write(role, plan, DECISIONS)
         remove_file(role / PLAN, within=role)
     return plan
 
 
-def _check(role: Path, plan: MergePlan, known: Mapping[str, str]) -> None:
-    documents = [path.name for path in document_paths(role)]
+def _check(role: Path, plan: MergePlan, known: Mapping[str, str], documents: Collection[str]) -> None:
     for where in (where for one in plan.splits for where in one.where):
         if (document := _place(where)[0]) not in documents:
             near = did_you_mean(document, documents)

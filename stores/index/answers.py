@@ -1,8 +1,9 @@
 """Answers of a chat model that an index rests on: kept by what was asked, so that nothing is asked twice."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -38,12 +39,16 @@ class KnownAnswers:
     """Answers that need not be had again: of the kept versions, of the drafts and of the index; each file is read once.
 
     With `draft`, only the answers of this draft count. Of two answers to one question the later one counts. A file that
-    is removed meanwhile was taken into a version, which is looked for after it.
+    is removed meanwhile was taken into a version, which is looked for after it. What was answered for the story of a
+    role counts for the role, too, before its own.
     """
 
-    def __init__(self, folders: Iterable[IndexFolder], draft: str | None = None) -> None:
+    def __init__(
+        self, folders: Iterable[IndexFolder], draft: str | None = None, story: Callable[[], Path | None] = lambda: None
+    ) -> None:
         self._folders = tuple(folders)
         self._draft = draft
+        self._story = story
         self._lock = Lock()
         self._answers: dict[str, JsonValue] = {}
         self._read: set[_Source] = set()
@@ -64,14 +69,15 @@ class KnownAnswers:
 
     def _sources(self) -> Iterator[_Source]:
         """The files, the oldest answers first."""
-        for folder in self._folders if self._draft is None else ():
+        story = self._story() if self._draft is None else None
+        of_story = tuple(replace(folder, role=story) for folder in self._folders) if story else ()
+        folders = (*of_story, *self._folders)
+        for folder in folders if self._draft is None else ():
             # What belongs to no draft was asked where no version had it: a version that has it was made later.
             yield from (_Source(folder, path) for path in sorted(kept_files(folder), key=_written))
             yield from (_Source(folder, published) for published in reversed(folder.published()))
         files = [
-            (one, folder)
-            for folder in self._folders
-            for one in folder.drafts.glob(f"{self._draft or '*'}/{FOLDER}/*.jsonl")
+            (one, folder) for folder in folders for one in folder.drafts.glob(f"{self._draft or '*'}/{FOLDER}/*.jsonl")
         ]
         yield from (_Source(folder, path) for path, folder in sorted(files, key=lambda one: _written(one[0])))
 

@@ -1,6 +1,6 @@
 """How a version of an index is built: a draft of records, vectors and answers as they come, then published at once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,20 +54,23 @@ class IndexBuilder(Generic[R]):
     only what no version and no draft has asked. Readers are served the old version until `publish` has switched. Each
     step holds a lock across processes for as long as it takes. All of it blocks.
 
+    What was answered or embedded for the story of the role is not asked again for the role.
+
     Every step but `draft`, `known`, `known_here` and `keep` raises MissingIndex if there is no such draft.
 
     Raises:
         RoleError: an index of this name is of another kind.
     """
 
-    def __init__(self, role: Path, kind: IndexKind[R, Any]) -> None:
+    def __init__(self, role: Path, kind: IndexKind[R, Any], story: Callable[[], Path | None] = lambda: None) -> None:
         if any(one.name == kind.name and one != kind for one in KINDS):
             raise RoleError(f"The index {kind.name!r} is of another kind: take `kind_named({kind.name!r})`.")
         self._kind = kind
         self._folder = IndexFolder(role, kind)
         self._drafts: dict[str, IndexDraft[R]] = {}
-        self._vectors = KnownVectors(self._folder)
-        self._answers = KnownAnswers(map(self._folder.beside, kind.answers))
+        self._story = story
+        self._vectors = KnownVectors(self._folder, story=story)
+        self._answers = KnownAnswers(map(self._folder.beside, kind.answers), story=story)
         self._fresh: dict[str, tuple[KnownVectors, KnownAnswers]] = {}
         """By draft, what was had for it alone: all that counts for one that is made anew."""
 
@@ -173,7 +176,7 @@ class IndexBuilder(Generic[R]):
 
     def to_embed(self, texts: Sequence[str], embedding: str) -> list[str]:
         """Return which texts a version would have to embed, each once; nothing is written."""
-        known = KnownVectors(self._folder).of(embedding)
+        known = KnownVectors(self._folder, story=self._story).of(embedding)
         return [text for text in dict.fromkeys(texts) if key(text) not in known]
 
     def add_vectors(self, draft: str, texts: Sequence[str], vectors: ArrayLike) -> None:

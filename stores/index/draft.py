@@ -1,9 +1,9 @@
 """A version that is being built: its records, and the vectors had so far."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Generic, Self
@@ -102,27 +102,32 @@ class KnownVectors:
     """Vectors that need not be made again: of the newest whole version and of the drafts, by the hash of the text.
 
     They are of one embedding model at a time; each file is read once. With `draft`, only the vectors of this draft
-    count.
+    count; otherwise those of the role's story do, too.
     """
 
-    def __init__(self, index: IndexFolder, draft: str | None = None) -> None:
+    def __init__(
+        self, index: IndexFolder, draft: str | None = None, story: Callable[[], Path | None] = lambda: None
+    ) -> None:
         self._index = index
         self._draft = draft
+        self._story = story
         self._embedding = ""
         self._vectors: dict[str, Vector] = {}
         self._read: set[Path | Published] = set()
 
     def of(self, embedding: str) -> Mapping[str, Vector]:
         """Return what there is now; damaged files count as missing."""
-        batches = set(self._index.drafts.glob(f"{self._draft or '*'}/vectors/*.npz"))
-        gone = {one for one in self._read if isinstance(one, Path)} - batches
+        story = self._story() if self._draft is None else None
+        folders = (*((replace(self._index, role=story),) if story else ()), self._index)
+        batches = {path: one for one in folders for path in one.drafts.glob(f"{self._draft or '*'}/vectors/*.npz")}
+        gone = {one for one in self._read if isinstance(one, Path)} - batches.keys()
         if gone or embedding != self._embedding:
             self.forget()
             self._embedding = embedding
-        if self._draft is None:
-            self._add_published(embedding)
-        for path in sorted(batches - self._read):
-            self._vectors.update(_read_batch(self._index, path, embedding))
+        for one in folders if self._draft is None else ():
+            self._add_published(one, embedding)
+        for path in sorted(batches.keys() - self._read):
+            self._vectors.update(_read_batch(batches[path], path, embedding))
             self._read.add(path)
         return self._vectors
 
@@ -130,19 +135,19 @@ class KnownVectors:
         """Give the memory back."""
         self._vectors, self._read, self._embedding = {}, set(), ""
 
-    def _add_published(self, embedding: str) -> None:
-        for published in self._index.published():
+    def _add_published(self, index: IndexFolder, embedding: str) -> None:
+        for published in index.published():
             if published in self._read:
                 return
             try:
-                manifest, texts, rows = self._index.kind.store.embedded(self._index, published)
+                manifest, texts, rows = index.kind.store.embedded(index, published)
             except (DamagedIndex, MissingIndex):
                 continue
             if manifest.embedding.name == embedding and manifest.embedding.normalized:
                 self._vectors.update(zip(map(key, texts), rows, strict=True))
                 with suppress(DamagedIndex, MissingIndex, ValueError):
                     if COMPARED in manifest.files:
-                        data = self._index.content(published, manifest, COMPARED)
+                        data = index.content(published, manifest, COMPARED)
                         self._vectors.update(decode_vectors(data, manifest.embedding.dimension))
             self._read.add(published)
             return

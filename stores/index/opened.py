@@ -30,7 +30,7 @@ class Index(Generic[R, S]):
     def builder(self) -> IndexBuilder[R]:
         """What makes new versions; one for all threads."""
         with self._lock:
-            self._builder = self._builder or IndexBuilder(self.folder.role, self.kind)
+            self._builder = self._builder or IndexBuilder(self.folder.role, self.kind, self.sources.story)
             return self._builder
 
     def manifest(self) -> Manifest | None:

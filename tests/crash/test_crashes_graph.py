@@ -56,7 +56,7 @@ def apply(folder: Path, model: ScriptedChatModel | None = None) -> None:
 
 def accept(folder: Path) -> None:
     if (folder / "ada" / PLAN).exists():
-        accept_plan(folder / "ada", graph_roles.NAMES)
+        accept_plan(folder / "ada", graph_roles.NAMES, [])
 
 
 def unmerge(folder: Path, model: ScriptedChatModel | None = None) -> None:

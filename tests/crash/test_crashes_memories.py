@@ -100,7 +100,7 @@ def role_in(folder: Path) -> Role:
 def places(folder: Path, text: str) -> tuple[str, ...]:
     """Where a memory is written."""
     role = role_in(folder)
-    found = memory_unit(read_memory_files(role.root), role.card)
+    found = memory_unit(read_memory_files(role.memory_files), role.card)
     return next((one.places for one in found if one.text == text), ())
 
 
@@ -313,7 +313,7 @@ def edit_number(folder: Path, number: int) -> None:
 
 def spoken(folder: Path, name: str) -> str:
     """What stands last in a dialogue."""
-    lines = read_memory_files(role_in(folder).root)[f"dialogues/{name}.jsonl"]
+    lines = read_memory_files(role_in(folder).memory_files)[f"dialogues/{name}.jsonl"]
     return list(lines.values())[-1].text or ""
 
 

@@ -233,5 +233,5 @@ def test_a_name_that_is_not_there_is_refused_with_the_nearest(tmp_path: Path) ->
     role = new_role(tmp_path)
     write_plan(role.root, MergePlan(merges=(Merge(name="x", names=("Petrol",)),)), PLAN)
     with pytest.raises(RoleFileError, match="did you mean 'Petrel'"):
-        accept_plan(role.root, ["Petrel", "Kit"])
+        accept_plan(role.root, ["Petrel", "Kit"], [])
     assert read_plan(role.root, PLAN)

@@ -40,7 +40,7 @@ def silver() -> Role:
 
 @pytest.fixture(scope="module")
 def dialogues(silver: Role) -> list[StoredDialogue]:
-    return dialogues_of(read_dialogue_files(silver.root), silver.card, 1000)
+    return dialogues_of(read_dialogue_files(silver.dialogue_files), silver.card, 1000)
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def said(text: str, **more: Any) -> str:
 def test_what_cannot_be_read_is_said_with_its_file_and_line(role: Role, line: str, says: str) -> None:
     write(role, told("a") + line + "\n" + told("b"))
     with pytest.raises(RoleFileError) as raised:
-        read_memory_files(role.root)
+        read_memory_files(role.memory_files)
     assert f"ada/memories.jsonl, {says}" in str(raised.value)
 
 
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_said_with_its_file_and_line(role: Role, line: st
 def test_what_cannot_be_read_of_a_dialogue(role: Role, line: str, says: str) -> None:
     write(role, f"\n\n{line}\n", SCENES)
     with pytest.raises(RoleFileError) as raised:
-        read_memory_files(role.root)
+        read_memory_files(role.memory_files)
     assert f"ada/{SCENES}, line 3: {says}" in str(raised.value)
 
 
@@ -124,18 +124,18 @@ def test_what_cannot_be_read_of_a_dialogue(role: Role, line: str, says: str) -> 
 def test_what_is_no_text_is_refused(role: Role, content: bytes, says: str) -> None:
     write(role, content)
     with pytest.raises(RoleFileError, match=says):
-        read_memory_files(role.root)
+        read_memory_files(role.memory_files)
 
 
 def test_what_is_no_file_is_refused(role: Role, tmp_path: Path) -> None:
     (tmp_path / "secret.jsonl").write_text(told("a"))
     (role.root / "dialogues" / "a.jsonl").symlink_to(tmp_path / "secret.jsonl")
     with pytest.raises(RoleError, match="leads out of ada"):
-        read_memory_files(role.root)
+        read_memory_files(role.memory_files)
     (role.root / "dialogues" / "a.jsonl").unlink()
     (role.root / MEMORY_FILE).mkdir()
     with pytest.raises(RoleFileError, match="cannot be read"):
-        read_memory_files(role.root)
+        read_memory_files(role.memory_files)
 
 
 def test_the_files_and_their_order(role: Role) -> None:
@@ -144,7 +144,7 @@ def test_the_files_and_their_order(role: Role) -> None:
     (role.root / "dialogues" / "deep.jsonl").mkdir()
     assert [path.name for path in memory_paths(role.root)] == ["A.JSONL", "b.jsonl"]
     write(role, "")
-    assert list(read_memory_files(role.root)) == ["dialogues/A.JSONL", "dialogues/b.jsonl", MEMORY_FILE]
+    assert list(read_memory_files(role.memory_files)) == ["dialogues/A.JSONL", "dialogues/b.jsonl", MEMORY_FILE]
     assert role.memory_files.names() == ["dialogues/A.JSONL", "dialogues/b.jsonl", MEMORY_FILE]
 
 
@@ -169,7 +169,8 @@ def spelled(how: str) -> bytes:
 def test_lines_are_counted_as_editors_count_them(role: Role, how: str) -> None:
     write(role, spelled(how))
     assert [(number, text) for _, number, text in lines_of(role)] == [(1, "a"), (2, "b"), (4, "c")]
-    assert all(line.model_extra == {"note": LONG} for line in read_memory_files(role.root)[MEMORY_FILE].values())
+    lines = read_memory_files(role.memory_files)[MEMORY_FILE]
+    assert all(line.model_extra == {"note": LONG} for line in lines.values())
 
 
 def split(content: bytes) -> list[bytes]:
@@ -183,9 +184,9 @@ def split(content: bytes) -> list[bytes]:
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_a_changed_line_leaves_every_other_byte(role: Role, how: str, number: int) -> None:
     write(role, spelled(how))
-    was = {number: line.model_dump() for number, line in read_memory_files(role.root)[MEMORY_FILE].items()}
+    was = {number: line.model_dump() for number, line in read_memory_files(role.memory_files)[MEMORY_FILE].items()}
     change_lines(role.memory_files, {f"{MEMORY_FILE}:{number}": {"text": LONG, "pinned": True}})
-    now = {number: line.model_dump() for number, line in read_memory_files(role.root)[MEMORY_FILE].items()}
+    now = {number: line.model_dump() for number, line in read_memory_files(role.memory_files)[MEMORY_FILE].items()}
     assert now == {**was, number: {**was[number], "text": LONG, "pinned": True}}
     changed = json.dumps({"text": LONG, "note": LONG, "pinned": True}, ensure_ascii=False).encode()
     assert data(role).count(changed) == 1
@@ -324,7 +325,7 @@ def test_pinning_and_unpinning_every_copy(role: Role) -> None:
     places = copies(role)
     before = files_of(role)
     pin(role.root, places, pinned=True)
-    files = read_memory_files(role.root).items()
+    files = read_memory_files(role.memory_files).items()
     assert {f"{name}:{at}" for name, lines in files for at, line in lines.items() if line.pinned} == {*places}
     pin(role.root, reversed(places), pinned=False)
     assert files_of(role) == before
@@ -340,7 +341,7 @@ def test_editing_every_copy(role: Role) -> None:
 def test_removing_every_copy(role: Role) -> None:
     remove(role.root, copies(role))
     assert [text for name, _, text in lines_of(role) if name == MEMORY_FILE] == ["Other.", "Last."]
-    said_here = read_memory_files(role.root)[SCENES]
+    said_here = read_memory_files(role.memory_files)[SCENES]
     assert [(line.text, line.memory) for line in said_here.values()] == [
         ("Well?", True),
         ("No.", False),

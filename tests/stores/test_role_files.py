@@ -219,6 +219,7 @@ def test_other_encodings_are_refused(role: Role, data: bytes, says: str) -> None
 def test_a_file_that_is_too_large_is_not_read(role: Role, monkeypatch: pytest.MonkeyPatch) -> None:
     with (role.root / "persona" / "life.md").open("wb") as file:
         file.truncate(files.LARGEST + 1)  # a hole: it takes no space
+    assert role.card.name
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", None)
         with pytest.raises(RoleFileError, match="more than 100,000,000 bytes: split it"):

@@ -74,6 +74,14 @@ def test_what_one_machine_writes_another_reads(here: SharedLibrary, there: Share
     assert not list((here.root / "ada").rglob("dog.md"))
 
 
+def test_a_story_is_read_on_every_machine(here: SharedLibrary, there: SharedLibrary) -> None:
+    here.create("tom", RoleCard(name="Tom", language="en", story="ada"))
+    (told,) = there.role("tom").documents()
+    assert (told.name, told.text) == ("ada/life.md", LIFE.decode())
+    here.role("ada").persona.change({"life.md": DOG})
+    assert [one.text for one in there.role("tom").documents()] == [DOG.decode()]
+
+
 def test_nothing_is_read_twice(here: SharedLibrary, there: SharedLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
     there.role("ada")
     statements, execute = list[Any](), psycopg.Cursor.execute

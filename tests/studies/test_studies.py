@@ -103,7 +103,7 @@ def test_each_mark_of_a_mood_fits_one_memory(role: str, tmp_path: Path) -> None:
     opened = Library(tmp_path).adopt(role)
 
     class Store:
-        memories = memory_unit(read_memory_files(opened.root), opened.card)
+        memories = memory_unit(read_memory_files(opened.memory_files), opened.card)
 
     found = mood_congruence.labels_of(role, Store())  # type: ignore[arg-type]
     assert len(found) == sum(map(len, gold().moods.memories[role].values()))

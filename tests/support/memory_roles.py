@@ -131,7 +131,7 @@ def lines_of(role: Role) -> list[tuple[str, int, str]]:
     """All lines of all files: the file, the number, the role's own words."""
     return [
         (name, number, line.text or getattr(line, "answer", "") or "")
-        for name, lines in read_memory_files(role.root).items()
+        for name, lines in read_memory_files(role.memory_files).items()
         for number, line in lines.items()
     ]
 

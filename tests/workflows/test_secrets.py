@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,31 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def of_one_story(library: Path) -> None:
+    """The same three, of whom each has a card alone, and one story that has what they share."""
+    kinds = {"memories": "memories.jsonl", "dialogue": "dialogues/scenes.jsonl"}
+    lines: dict[str, list[Any]] = {kind: [] for kind in kinds}
+    triples: list[Any] = []
+    for role in ROLES:
+        root = library / role
+        for kind, file in kinds.items():
+            new = [json.loads(line) for line in (root / file).read_text("utf-8").splitlines()]
+            lines[kind] += [one for one in new if one not in lines[kind] or kind == "dialogue"]
+        triples += json.loads((root / "chronicle.yaml").read_text("utf-8"))["triples"]
+    texts = {one.name: one.read_text("utf-8") for one in (library / "ada" / "persona").iterdir()}
+    for role in ROLES:
+        root = library / role
+        for folder in ("persona", "dialogues"):
+            shutil.rmtree(root / folder)
+        for file in ("memories.jsonl", "chronicle.yaml"):
+            (root / file).unlink()
+        card = root / "role.yaml"
+        card.write_text(f"{card.read_text('utf-8')}story: quay\n", encoding="utf-8")
+    chronicle = json.dumps({"triples": triples})
+    story = write_role(library, "quay", name="The Quay", persona=texts["life.md"], chronicle=chronicle, **lines)
+    (story / "persona" / "letters.md").write_text(texts["letters.md"], encoding="utf-8")
+
+
 def facts(name: str) -> Any:
     """What each sentence names, and how the role is connected with it."""
 
@@ -139,6 +165,16 @@ DECLINED = re.compile(r"- Birchdoc: Nothing that (Ben|Tom) Quill has been told s
 async def test_no_secret_of_others_is_in_any_prompt_and_each_of_its_own_is(
     library: Path, method: str, role: str
 ) -> None:
+    await only_its_own(library, method, role)
+
+
+@pytest.mark.parametrize("method", [one for one in METHODS if KNOWS[one]])
+async def test_roles_of_one_story_know_of_it_what_is_known_to_them(library: Path, method: str) -> None:
+    of_one_story(library)
+    await only_its_own(library, method, "ben")
+
+
+async def only_its_own(library: Path, method: str, role: str) -> None:
     prompts, evidence, _ = await turn(library, method, role)
     told_of = found(DECLINED.sub("", prompts))
     assert {one for one in told_of if one[:-3] not in CANARIES[role]} == set()

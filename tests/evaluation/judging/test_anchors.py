@@ -10,8 +10,8 @@ import pytest
 
 import dramaturg.examples
 from dramaturg.evaluation.judging.anchors import KINDS, LONG, WORTH, Known, QuestionBeyond, anchors, card_of, written
-from dramaturg.stores.documents.forms import read_dialogues
 from dramaturg.stores.documents.sources import document_paths
+from dramaturg.stores.role import Role
 from studies.separation import separation
 
 EXAMPLES = Path(next(iter(dramaturg.examples.__path__)))
@@ -22,7 +22,7 @@ EVERY_ROLE = pytest.mark.parametrize(("language", "role"), ROLES)
 def files_of(role: str) -> str:
     """What a role is said to know: its documents, dialogues and card."""
     texts = [path.read_text(encoding="utf-8") for path in document_paths(EXAMPLES / role)]
-    return "\n".join([*texts, *(one.text for one in read_dialogues(EXAMPLES / role)), card_of(role).profile])
+    return "\n".join([*texts, *(one.text for one in Role(EXAMPLES / role).dialogues()), card_of(role).profile])
 
 
 def replies(language: str, kind: str) -> list[Known]:

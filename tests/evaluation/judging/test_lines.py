@@ -8,13 +8,14 @@ import pytest
 import dramaturg.examples
 from dramaturg.evaluation.judging.lines import AMONG, HiddenSpeaker, hidden_speakers, named, play
 from dramaturg.models.chat import chat_model
-from dramaturg.stores.documents.forms import DialogueLine, read_dialogues
+from dramaturg.stores.documents.forms import DialogueLine
+from dramaturg.stores.role import Role
 from dramaturg.testing import ScriptedChatModel
 
 EXAMPLES = Path(next(iter(dramaturg.examples.__path__)))
 LINES = {
-    "beethoven": ("en", tuple(read_dialogues(EXAMPLES / "beethoven"))),
-    "wukong": ("zh", tuple(read_dialogues(EXAMPLES / "wukong"))),
+    "beethoven": ("en", tuple(Role(EXAMPLES / "beethoven").dialogues())),
+    "wukong": ("zh", tuple(Role(EXAMPLES / "wukong").dialogues())),
     "play": ("ko", play()),
 }
 EVERY = pytest.mark.parametrize("source", LINES)

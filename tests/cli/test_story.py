@@ -1,0 +1,173 @@
+"""Roles of one story: its files are read as theirs, asked about once, and changed where they lie."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dramaturg.nodes.known import as_of_in
+from dramaturg.server.rooms import Rooms
+from dramaturg.stores.documents.merges import PLAN
+from dramaturg.stores.errors import RoleError
+from dramaturg.stores.library import library_at
+from dramaturg.stores.role import Role
+from dramaturg.testing import write_role
+from dramaturg.testing.role import write_lines
+from dramaturg.workflows.role_rag_index import graph
+
+from commands import Command
+from graph_roles import asked, graph_actor, served, settings
+
+ROCK = "# The rock\n\nAda Quill keeps the lighthouse of Gull Rock. Tom Quill sails the Petrel.\n"
+OWN = "# Dog\n\nKit sleeps beside the lamp of Ada Quill.\n"
+TRIPLES = 'triples: [{subject: "Tom Quill", relation: "owns", object: "a boat", kind: experience}]\n'
+
+
+async def index(role: Role, model: Any = None, **wishes: bool) -> None:
+    context = settings(role, model or graph_actor()).model_copy(update={"role": role.id})
+    await graph.ainvoke(wishes, context=context)
+
+
+def of_story(library: Path, role: str, name: str, story: str = "gull") -> Role:
+    folder = library / role
+    (folder / "persona").mkdir(parents=True)
+    (folder / "role.yaml").write_text(f"name: {name}\nstory: {story}\n", encoding="utf-8")
+    return Role(folder)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """Ada, who has a document of her own, and Tom, who has a card alone: both of the story of Gull Rock."""
+    ada = of_story(tmp_path, "mira", "Ada Quill")
+    (ada.root / "persona" / "dog.md").write_text(OWN, encoding="utf-8")
+    write_lines(ada.root / "memories.jsonl", [{"text": "I fed Kit."}])
+    of_story(tmp_path, "tom", "Tom Quill")
+    gull = write_role(tmp_path, "gull", name="Gull Rock", persona=ROCK, chronicle=TRIPLES,
+                      memories=[{"text": "The lamp went out."}, {"text": "I hid it.", "known_to": ["tom"]}],
+                      dialogue=[{"scene": "quay", "speaker": "Tom Quill", "text": "Flour!"}])  # fmt: skip
+    card = gull / "role.yaml"
+    card.write_text(card.read_text("utf-8") + "timeline: [the storm, the calm]\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_files_of_a_story_are_read_after_those_of_the_role(library: Path, run: Command) -> None:
+    mira = library_at(library).role("mira")
+    assert [one.name for one in mira.documents()] == ["dog.md", "gull/life.md"]
+    assert [place for place, _ in mira.placed_memories()] == [
+        "memories.jsonl:1", "gull/memories.jsonl:1", "gull/memories.jsonl:2",
+    ]  # fmt: skip
+    assert [one.text for one in mira.dialogues()] == ["Flour!"]
+    assert [one.object for one in mira.chronicle().triples] == ["a boat"]
+    assert mira.own_chronicle.triples == ()
+    assert as_of_in("the storm", mira.card)
+    shown = json.loads(run("show", "mira", "--json")[1])
+    assert (shown["story"], len(shown["documents"]), shown["memories"]) == ("gull", 2, 3)
+    listed = {one["role"]: one["methods"] for one in json.loads(run("roles", "--json")[1])}
+    assert listed["tom"] == ["amadeus", "role-rag", "emotional-rag", "drmr", "id-rag"]
+    rooms = Rooms(library_at(library), "amadeus", {}, {})
+    (tom,) = [one for one in rooms.roles() if one["id"] == "tom"]
+    assert {"amadeus", "role-rag", "id-rag", "drmr"} <= {*tom["methods"]}
+    assert all(not one["lacks"] for one in rooms.methods_for("tom"))
+
+
+def test_what_was_asked_for_a_story_is_not_asked_again_for_its_roles(library: Path) -> None:
+    model = graph_actor()
+    asyncio.run(index(Role(library / "gull"), model))
+    assert len(asked(model, "facts")) == 1
+    again = graph_actor()
+    asyncio.run(index(library_at(library).role("tom"), again))
+    assert asked(again) == []
+    assert served(Role(library / "tom")).find("Petrel")
+    own = graph_actor()
+    asyncio.run(index(library_at(library).role("mira"), own))
+    (text,) = asked(own, "facts")
+    assert "Kit" in text
+    assert {one.source for entity in served(Role(library / "mira")).entities() for one in entity.statements} == {
+        "dog.md", "gull/life.md",
+    }  # fmt: skip
+
+
+def test_a_story_is_changed_where_it_lies(library: Path, run: Command) -> None:
+    before = {path: path.read_bytes() for path in (library / "gull").rglob("*") if path.is_file()}
+    code, _, err = run("forget", "mira", "--source", "gull/life.md", "--yes")
+    assert code == 2
+    assert "belongs to the story 'gull', which other roles read, too: change life.md in gull" in " ".join(err.split())
+    code, _, err = run("edit", "mira", "gull/life.md")
+    assert (code, "belongs to the story 'gull'" in err) == (2, True)
+    shown = json.loads(run("memories", "mira", "--json")[1])
+    theirs = next(one for one in shown if "lamp" in one["text"])
+    code, _, err = run("memories", "mira", "--remove", theirs["memory"], "--yes")
+    assert (code, "what a story says is changed in the story" in err) == (2, True)
+    mira = library_at(library).role("mira")
+    with pytest.raises(RoleError, match="belongs to the story 'gull'"):
+        mira.persona.change({"gull/life.md": b"x"})
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_undo_takes_back_files_of_the_role_alone(library: Path, run: Command) -> None:
+    assert run("index", "mira")[0] == 0
+    (library / "mira" / "persona" / "dog.md").write_text("# Dog\n\nKit is old.\n", encoding="utf-8")
+    (library / "gull" / "persona" / "life.md").write_text("# The rock\n\nIt fell into the sea.\n", encoding="utf-8")
+    assert run("index", "mira")[0] == 0
+    assert run("undo", "mira", "--yes")[0] == 0
+    assert (library / "mira" / "persona" / "dog.md").read_text("utf-8") == OWN
+    assert "fell into the sea" in (library / "gull" / "persona" / "life.md").read_text("utf-8")
+
+
+def test_what_is_erased_from_a_story_is_erased_from_its_roles(library: Path, run: Command) -> None:
+    (library / "gull" / "persona" / "secret.md").write_text("# Gold\n\nThe Marigold lies below.\n", encoding="utf-8")
+    for role in ("mira", "tom"):
+        assert run("index", role)[0] == 0
+    code, _, err = run("forget", "gull", "--source", "secret.md", "--for-good", "--yes")
+    assert code == 0, err
+    assert "mira, tom have gull for their story" in " ".join(err.split())
+    left = [path for path in library.rglob("*") if path.is_file() and b"Marigold" in path.read_bytes()]
+    assert left == []
+    assert run("index", "mira")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("story", "why"),
+    [
+        ("nowhere", "names the story 'nowhere'. There is no role 'nowhere'"),
+        ("tom", "which cannot be one: name a role that is of no story itself"),
+        ("mira", "which cannot be one"),
+        ("../x", "names the story '../x'. '../x' can't be the id of a role"),
+    ],
+)
+def test_a_story_that_cannot_be_one_is_said_and_others_are_listed(
+    library: Path, run: Command, story: str, why: str
+) -> None:
+    (library / "mira" / "role.yaml").write_text(f"name: Mira\nstory: {story}\n", encoding="utf-8")
+    code, _, err = run("ask", "mira", "Who are you?")
+    assert code == 2
+    assert why in " ".join(err.split())
+    code, out, err = run("roles")
+    assert code == 0
+    assert "tom" in out
+    assert why.partition(".")[0] in " ".join(err.split())
+    found = {one["id"]: one for one in Rooms(library_at(library), "amadeus", {}, {}).roles()}
+    assert why.partition(".")[0] in found["mira"]["error"]
+    assert found["tom"]["methods"]
+
+
+def test_an_export_says_that_the_story_is_not_in_it(
+    library: Path, run: Command, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("out") / "mira.json"
+    code, _, err = run("export", "mira", str(file))
+    assert code == 0
+    assert "mira reads the files of the story 'gull', which are not in it" in " ".join(err.split())
+    assert "Left out" not in err
+    assert "Gull Rock" not in file.read_text("utf-8")
+
+
+def test_names_in_a_story_may_be_split_in_the_plan_of_a_role(library: Path) -> None:
+    role = library_at(library).role("tom")
+    asyncio.run(index(role))
+    split = "splits: [{name: Tom Quill, called: Tom of the Petrel, where: [gull/life.md]}]\n"
+    (role.root / PLAN).write_text(split, encoding="utf-8")
+    asyncio.run(index(role, apply=True))
+    assert served(role).find("Tom of the Petrel")
