@@ -37,7 +37,8 @@ const told = (text) => ($("live").textContent = text);
 /* Errors: what stands in the alert, and what can be done there. */
 
 function notice(text, ...tools) {
-  $("notice").replaceChildren(...(text ? [h("p", {}, text), ...tools] : []));
+  const close = button(sign("close"), () => notice(""), { class: "icon", "aria-label": t("close") });
+  $("notice").replaceChildren(...(text ? [h("p", {}, text), ...tools, close] : []));
 }
 
 async function trying(work) {
@@ -603,14 +604,14 @@ function talk(id) {
 function openHeard() {
   const { role, talk } = now;
   const turn = talk.path.findLast((one) => !one.own)?.id ?? "";
-  new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id), close: () => show("talk") }).open();
+  new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id) }).open();
 }
 
 function openMemory() {
   const { role, talk } = now;
   const turn = talk.fresh || talk.tree.get(talk.at)?.own ? "" : talk.at;
   new Remembered($("memory"), {
-    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: now.as, told, refused: keyWanted, go: goTo, changed: forgotten, close: () => show("talk"),
+    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: now.as, told, refused: keyWanted, go: goTo, changed: forgotten,
   }).open();
 }
 
