@@ -32,26 +32,27 @@ from dramaturg.workflows.server import graph_of, open_server
 __all__ = ["open_conversation", "threads_of"]
 
 
-async def greeting_of(context: RoleContext, at: int = 0) -> str:
-    """What the role of a run says before anybody has spoken; empty: it waits.
+async def greetings_of(context: RoleContext, user: str = "") -> list[str]:
+    """What the role of a run may say before anybody has spoken, the usual first; none: it waits.
 
     Args:
         context: of the run; who plays a role is greeted by its name.
-        at: which of the greetings, from 0.
+        user: the name of who is greeted in its place.
     """
     role = (await run_of(context)).role.card
-    user = getattr(context, "user_role", "")
-    if user:
-        card = await asyncio.to_thread(lambda: find_card(user, library_of(context).root))
-        user = card.name if card else user
-    return role.greeting(user or GREETED[role.language], at)
+    if not user and (played := getattr(context, "user_role", "")):
+        card = await asyncio.to_thread(lambda: find_card(played, library_of(context).root))
+        user = card.name if card else played
+    all_of_them = range(len(role.greetings))
+    return [said for at in all_of_them if (said := role.greeting(user or GREETED[role.language], at))]
 
 
 async def begin_by_greeting(talk: Conversation) -> str:
     """Have the role speak first where nothing was said on the thread; return what it says, "" if nothing."""
     if await talk.thread.head() is not None and (await talk.history() or await talk.unfinished()):
         return ""
-    if greeting := await greeting_of(talk.context):
+    greeting = next(iter(await greetings_of(talk.context)), "")
+    if greeting:
         await talk.take_over([Exchange("", greeting)])
     return greeting
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dramaturg.conversations.conversation import SCENES, Conversation
-from dramaturg.conversations.opening import spoken_with
+from dramaturg.conversations.opening import greetings_of, spoken_with
 from dramaturg.conversations.scenes import Played, Spoken, lines_of, played_turns
 from dramaturg.conversations.turns import Turn
 from dramaturg.conversations.why import SAYS as LANGUAGES
@@ -24,6 +24,7 @@ from dramaturg.server.scenes import Scenes
 
 KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
 LONGEST_THREAD = 200
+LONGEST_NAME = 80
 THREADS_AT = "/v1/threads/"
 INTERRUPT = "__interrupt__"  # where LangGraph keeps what a node asks and waits for
 
@@ -55,10 +56,12 @@ class Lookups:
         return JSONResponse({"object": "list", "data": roles, **about})
 
     async def role(self, request: Request) -> Response:
-        """A role: the methods that are listed, and what each lacks of it."""
+        """A role: the methods that are listed, what each lacks of it, and what it may say first."""
         model = await asyncio.to_thread(self.rooms.model, request.path_params["role"])
         methods = await asyncio.to_thread(self.rooms.methods_for, model.role)
-        return JSONResponse({"object": "role", "id": model.role, "methods": methods})
+        user = request.query_params.get("user", "")[:LONGEST_NAME]
+        greetings = await greetings_of(self.rooms.context(model, {}), user)
+        return JSONResponse({"object": "role", "id": model.role, "methods": methods, "greetings": greetings})
 
     async def thread(self, request: Request) -> Response:
         """A thread: the turns of its head, and how many branches there are."""

@@ -210,13 +210,11 @@ async def retry(talk: Conversation, _: str) -> None:
 async def greeting(talk: Conversation, number: str) -> None:
     """List what the role may say first, or begin a branch with one of it."""
     from dramaturg.conversations.alignment import Exchange
-    from dramaturg.conversations.opening import greeting_of
-    from dramaturg.nodes.run import run_of
+    from dramaturg.conversations.opening import greetings_of
 
-    count = len((await run_of(talk.context)).role.card.greetings)
-    if not count:
+    texts = await greetings_of(talk.context)
+    if not texts:
         raise ValueError("This role has no greeting: add `greetings` to its role.yaml.")
-    texts = [await greeting_of(talk.context, at) for at in range(count)]
     if not number:
         for at, text in enumerate(texts, start=1):
             screen.print(f"{at}. {excerpt(text)}", style="dim", soft_wrap=True)

@@ -46,7 +46,7 @@ const of = (role) => `role=${encodeURIComponent(role)}`;
 export const health = () => read("/health");
 export const roles = () => read("/v1/roles");
 export const scenes = async () => (await read("/v1/scenes")).data;
-export const role = (id) => read(`/v1/roles/${encodeURIComponent(id)}`);
+export const role = (id, user = "") => read(`/v1/roles/${encodeURIComponent(id)}?${new URLSearchParams({ user })}`);
 // The talks with all roles that have some words, those that were pinned first, then by when they were last spoken on.
 export const talks = (words, limit) => read(`/v1/threads?${new URLSearchParams({ search: words, limit })}`);
 export const tree = (id, thread) => read(`${at(thread)}/tree?${of(id)}`);

@@ -46,6 +46,23 @@ export class Tree {
     return last;
   }
 
+  // Whether something was said at all.
+  holds(question) {
+    return [...this.turns.values()].some((one) => same(one.question, question));
+  }
+
+  // The newest turn in which most of some words were said; none: "".
+  holding(words) {
+    const wanted = words.toLocaleLowerCase().split(/\s+/);
+    let found = { id: "", held: 0 };
+    for (const { id, question, reply } of this.turns.values()) {
+      const said = `${question}\n${reply}`.toLocaleLowerCase();
+      const held = wanted.filter((word) => said.includes(word)).length;
+      if (held && held >= found.held) found = { id, held };
+    }
+    return found.id;
+  }
+
   // Other replies to the same question at the same place, and other questions there: the newest of each.
   replies(one) {
     return this.beside(one).filter((other) => same(other.question, one.question));

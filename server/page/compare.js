@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { $, button, h } from "./dom.js";
 import { saidText, showText } from "./markdown.js";
-import { methodSelect } from "./methods.js";
+import { methodName, methodSelect } from "./methods.js";
 import { t } from "./texts.js";
 import { whyView } from "./why.js";
 
@@ -42,7 +42,8 @@ async function answer(side, question, { role, name, user, threadName, told }) {
   let said = "";
   const thought = h("p", { class: "thought" }, t("thinks", { name }));
   const thread = threadName();
-  side.reply.replaceChildren(h("span", { class: "who" }, `${name} · ${method}`), thought, text);
+  const words = h("div", { class: "words" }, h("span", { class: "who" }, `${name} · ${methodName(method)}`), thought, text);
+  side.reply.replaceChildren(words);
   side.why.replaceChildren();
   try {
     const id = await api.speak({
@@ -58,17 +59,21 @@ async function answer(side, question, { role, name, user, threadName, told }) {
     });
     thought.hidden = true;
     showText(text, said);
-    told(t("said", { name: method, text: said }));
+    told(t("said", { name: methodName(method), text: said }));
     side.why.replaceChildren(...whyView(await api.turn(role, thread, id)));
   } catch (error) {
     thought.hidden = true;
-    side.reply.append(h("p", { class: "warning", role: "alert" }, error instanceof api.Away ? t("away") : t("failed", { message: error.message })));
+    words.append(h("p", { class: "warning", role: "alert" }, error instanceof api.Away ? t("away") : t("failed", { message: error.message })));
   }
 }
 
-// Enter sends, and Shift with it begins a line; what an input method composes is not over yet.
+// Whether there are no keys but those on the screen.
+export const touched = () => matchMedia("(hover: none)").matches;
+
+// Enter sends, and Shift with it begins a line; what an input method composes is not over yet. The keys of a screen have
+// no Shift for it: there, Enter begins a line.
 export function sends(event, form) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || touched()) return;
   event.preventDefault();
   form.requestSubmit();
 }

@@ -9,10 +9,10 @@ const A_PAGE = 250; // lines, the latest first, that are drawn before somebody a
 const HEARD = ["said", "heard", "whispered", "seen", "told"];
 const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
 
-/* The table of a scene until the turn on the screen. `go` shows a line where it was said, `refused` is asked what to do
-   about an error, and gives true where it has done it, and `close` leaves this view. */
+/* The table of a scene until the turn on the screen. `go` shows a line where it was said, and `refused` is asked what
+   to do about an error, and gives true where it has done it. */
 export class Heard {
-  constructor(root, { scene, thread, turn, refused, go, close }) {
+  constructor(root, { scene, thread, turn, refused, go }) {
     Object.assign(this, { scene, thread, turn, refused, go });
     this.most = A_PAGE;
     this.who = h("select", { id: "heard-by", onchange: () => this.draw() }, h("option", { value: "" }, t("heard_all")));
@@ -22,7 +22,7 @@ export class Heard {
     this.why = h("div", { class: "heard-why", "aria-live": "polite" });
     this.body = h("div", { class: "heard" },
       h("div", { class: "search" }, h("label", { for: "heard-by" }, t("heard_filter")), this.who, this.status), legend(), this.more, this.table, this.why);
-    root.replaceChildren(h("div", { class: "head" }, h("h2", { tabindex: "-1" }, t("heard_view")), button(t("close"), close)), this.body);
+    root.replaceChildren(h("h2", { tabindex: "-1" }, t("heard_view")), this.body);
   }
 
   async open() {

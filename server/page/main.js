@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { treeList } from "./branches.js";
 import { Casting } from "./casting.js";
-import { compareView, sends } from "./compare.js";
+import { compareView, sends, touched } from "./compare.js";
 import { copy } from "./copying.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { face } from "./faces.js";
@@ -21,6 +21,7 @@ import { openSource } from "./source.js";
 import { Talk } from "./talk.js";
 import { Talks } from "./talks.js";
 import { speakIn, t, translate } from "./texts.js";
+import { forgetTyped, left, over, typeFor, underWay, write } from "./typed.js";
 import { becameView, waitingView } from "./waiting.js";
 import { whyView } from "./why.js";
 
@@ -29,13 +30,15 @@ const AS = "dramaturg-as";
 const WHY = "dramaturg-why"; // whether why stands open beside a talk
 const ASKED_AGAIN = 2500; // milliseconds between two looks for a server that is away
 
-const now = { roles: [], scenes: [], about: null, role: null, methods: [], method: "", as: localStorage.getItem(AS) ?? "", talk: null, screen: null, why: null, view: "" };
+const now = { roles: [], scenes: [], about: null, role: null, methods: [], greetings: [], method: "", as: localStorage.getItem(AS) ?? "", talk: null, screen: null, why: null, view: "", opened: 0 };
+const replying = new Set(); // the talks whose reply comes, also those that are not on the screen
 const told = (text) => ($("live").textContent = text);
 
 /* Errors: what stands in the alert, and what can be done there. */
 
 function notice(text, ...tools) {
-  $("notice").replaceChildren(...(text ? [h("p", {}, text), ...tools] : []));
+  const close = button(sign("close"), () => notice(""), { class: "icon", "aria-label": t("close") });
+  $("notice").replaceChildren(...(text ? [h("p", {}, text), ...tools, close] : []));
 }
 
 async function trying(work) {
@@ -99,18 +102,22 @@ function askKey(work) {
   };
 }
 
-/* What is chosen stands in the address, so that a talk can be opened again. */
+/* What is chosen stands in the address, so that a talk can be opened again, and gone back to. */
 
 const chosen = () => new URLSearchParams(location.hash.slice(1));
 
 function remember() {
   const { talk } = now;
+  if (["gallery", "casting"].includes(now.view)) return;
   const given = new URLSearchParams();
   if (now.role) given.set("role", now.role.id);
-  if (talk && !talk.fresh) given.set("thread", talk.thread);
+  if (talk && (!talk.fresh || talk.coming)) given.set("thread", talk.thread);
   if (talk && !talk.fresh && talk.at && talk.at !== talk.head && !talk.tree.get(talk.at)?.own) given.set("turn", talk.at);
   const hash = `#${given}`;
-  if (location.hash !== hash) history.replaceState(null, "", hash);
+  if (location.hash === hash) return;
+  const before = chosen();
+  const other = before.get("role") !== given.get("role") || (before.has("thread") && before.get("thread") !== given.get("thread"));
+  history[other ? "pushState" : "replaceState"](null, "", hash);
 }
 
 // A name that says when the talk began, and nothing of what was said: that can be forgotten. People meet it again in
@@ -127,26 +134,36 @@ async function readRoles() {
   now.about = about;
   now.roles = about.data;
   now.scenes = scenes.map((one) => staged(one, now.roles));
+  talks.roles = everybody();
   if (now.role && !now.role.kept) now.role = everybody().find((one) => one.id === now.role.id) ?? now.role;
 }
 
 async function start() {
   await readRoles();
+  await openChosen();
+  await quietly(() => talks.read());
+}
+
+async function openChosen() {
   const role = everybody().find((one) => one.id === chosen().get("role") && !one.error);
   if (role && (chosen().get("thread") || !role.kept)) await openRole(role, chosen().get("thread"), chosen().get("turn"));
   else show("gallery");
-  await quietly(() => talks.read(everybody()));
 }
+addEventListener("popstate", () => now.about && trying(openChosen));
 
 const talks = new Talks({
-  open: (role, thread) => trying(async () => {
+  open: (role, thread, words) => trying(async () => {
     show("talk");
     if (role.id === now.role?.id && !role.kept) await openTalk(thread);
     else await openRole(role, thread);
+    const found = words && now.talk.tree.holding(words);
+    if (found) await goTo("", found);
   }),
   now: () => ({ role: now.role?.id, thread: now.talk?.thread }),
   trying,
+  leave: (one) => [...replying].find((talk) => talk.role === one.role && talk.thread === one.id)?.stop(),
   gone: (one) => {
+    forgetTyped({ role: one.role, thread: one.id });
     if (one.role !== now.role?.id || one.id !== now.talk?.thread) return;
     now.talk = null;
     trying(async () => (now.role.kept ? show("gallery") : openTalk()));
@@ -154,27 +171,32 @@ const talks = new Talks({
 });
 
 async function openRole(role, thread = "", turn = "") {
-  now.role = role.kept ? staged({ ...role, cast: (await api.heard(role.id, thread, "")).cast }, now.roles) : role;
-  now.methods = role.scene ? [] : withProfile((await api.role(role.id)).methods);
+  const mine = (now.opened += 1);
+  const about = role.scene ? { methods: [], greetings: [] } : await api.role(role.id, now.as);
+  const shown = role.kept ? staged({ ...role, cast: (await api.heard(role.id, thread, "")).cast }, now.roles) : role;
+  if (mine !== now.opened) return; // meanwhile something else was
+  now.role = shown;
+  now.greetings = about.greetings;
+  now.methods = role.scene ? [] : withProfile(about.methods);
   now.method = fitting(now.methods, localStorage.getItem(METHOD) ?? now.about.method);
   await openTalk(thread, turn);
   await quietly(() => talks.read());
 }
 
 async function openTalk(thread = "", turn = "") {
-  now.talk?.stop();
   now.waiting = null;
   $("waiting").replaceChildren();
   showBecame(null, null);
   showWhy(null);
   $("welcome").replaceChildren();
   closeSide();
-  const talk = new Talk({
+  const talk = [...replying].find((one) => one.role === now.role.id && one.thread === thread) ?? new Talk({
     role: now.role.id, thread: thread || "", fresh: !thread,
     draw: () => talk === now.talk && draw(),
     grow: (going) => talk === now.talk && now.screen.grow(going),
   });
   now.talk = talk;
+  typeFor(talk);
   now.screen = new (now.role.scene ? SceneScreen : Screen)(now.role, {
     edit: (id, text) => take((how) => talk.ask(id, text, how)),
     rewrite: (id, text) => talk.rewrite(id, text),
@@ -189,11 +211,22 @@ async function openTalk(thread = "", turn = "") {
   if (now.view !== "talk") show("talk");
   else heading();
   forScene(now.role.scene ? now.role : null);
-  await talk.open(turn);
+  if (talk.coming) {
+    draw();
+    now.screen.grow(talk.coming);
+  } else {
+    await talk.open(turn);
+    if (!talk.path.length) talk.begin(now.greetings);
+  }
   talks.mark();
   toEnd(true);
-  $("say").focus({ preventScroll: true });
+  if (!touched()) $("say").focus({ preventScroll: true }); // there, half of the window would be keys
   await quietly(look);
+  const sent = left(talk);
+  if (sent && !talk.coming) {
+    await quietly(() => talk.look()); // what of it was still said
+    over(talk, talk.tree.holds(sent) ? "" : sent);
+  }
   await quietly(() => because(talk));
 }
 
@@ -214,7 +247,7 @@ function draw() {
   $("send").hidden = Boolean(talk.coming);
   if (talk.further) notice(t("further"), button(t("show_it"), () => (notice(""), talk.show(talk.head))));
   const last = talk.path[talk.path.length - 1];
-  if (!last && !talk.coming) $("welcome").replaceChildren(greeting());
+  if (!talk.coming && talk.path.every((one) => one.first)) $("welcome").replaceChildren(greeting());
   else $("welcome").replaceChildren();
   for (const one of [$("waiting"), $("became")]) one.hidden = Boolean(talk.coming) || !one.children.length;
   if (last && !last.own && !talk.coming && wide() && whyOpen()) openWhy(last.id, false);
@@ -223,7 +256,7 @@ function draw() {
 }
 
 const greeting = () => now.role.scene ? sceneGreeting(now.role) :
-  h("div", { class: "greeting" }, face(now.role, "huge"), h("h2", {}, now.role.name), h("p", {}, oneLine(now.role.line || now.role.profile, 300)),
+  h("div", { class: "greeting" }, face(now.role, "huge"), h("h2", {}, now.role.name), now.greetings.length ? null : h("p", {}, oneLine(now.role.line || now.role.profile, 300)),
     now.about.embedded ? h("p", { class: "faint" }, t("embedded")) : null);
 const wide = () => matchMedia("(min-width: 70em)").matches;
 
@@ -305,17 +338,20 @@ async function take(work) {
   const { fresh } = talk;
   told(talk.scene ? t("scene_thinks") : t("thinks", { name: now.role.name }));
   const asking = async () => {
-    await work({ method: now.method, user: now.as });
+    replying.add(talk);
+    try {
+      await work({ method: now.method, user: now.as });
+    } finally {
+      replying.delete(talk);
+      over(talk, talk.unsaid?.question);
+      talk.unsaid = null;
+    }
     const last = talk.path[talk.path.length - 1];
     if (last && talk === now.talk) told(last.own ? t("stopped") : t("said", { name: now.role.name, text: now.screen.plain(last) }));
-    if (fresh && !talk.fresh) await quietly(() => talks.read());
+    if ((fresh && !talk.fresh) || talk !== now.talk) await quietly(() => talks.read());
   };
   now.asking = asking;
   await trying(asking);
-  if (talk.unsaid && talk === now.talk) {
-    $("say").value ||= talk.unsaid.question; // what could not be said is not lost
-    talk.unsaid = null;
-  }
   await quietly(look);
 }
 
@@ -346,18 +382,18 @@ $("form").addEventListener("submit", (event) => {
 function send(text) {
   const { talk } = now;
   if (!text || talk.coming) return;
-  $("say").value = "";
-  $("say").style.height = "auto";
+  write("");
   talk.thread ||= threadName();
+  typeFor(talk);
   take((how) => {
-    if ($("say").value.trim() === text) $("say").value = "";
+    underWay(talk, text);
     return talk.say(text, how);
   });
 }
 $("cues").addEventListener("click", () => openCues($("cues"), now.role, stageOf(now.role, now.talk.path), {
   send,
   begin: (text) => {
-    $("say").value = text;
+    write(text);
     $("say").focus();
   },
 }));
@@ -456,7 +492,7 @@ function retold() {
 }
 
 $("open-settings").addEventListener("click", settings);
-$("new").addEventListener("click", () => trying(async () => (now.role && !now.role.kept ? openTalk() : show("gallery"))));
+$("new").addEventListener("click", () => trying(async () => (now.role && !now.role.kept ? openRole(now.role) : show("gallery"))));
 $("open-gallery").addEventListener("click", () => show("gallery"));
 $("back").addEventListener("click", () => show("talk"));
 
@@ -520,7 +556,10 @@ function show(what, files, role) {
   closeSide();
   heading();
   forScene(now.role?.scene ? now.role : null);
-  if (what === "gallery") gallery();
+  if (what === "gallery") {
+    now.opened += 1;
+    gallery();
+  }
   if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: now.method, user: now.as, threadName, told });
   if (what === "knowledge") openKnowledge(files);
   else $("knowledge").replaceChildren();
@@ -565,14 +604,14 @@ function talk(id) {
 function openHeard() {
   const { role, talk } = now;
   const turn = talk.path.findLast((one) => !one.own)?.id ?? "";
-  new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id), close: () => show("talk") }).open();
+  new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id) }).open();
 }
 
 function openMemory() {
   const { role, talk } = now;
   const turn = talk.fresh || talk.tree.get(talk.at)?.own ? "" : talk.at;
   new Remembered($("memory"), {
-    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: now.as, told, refused: keyWanted, go: goTo, changed: forgotten, close: () => show("talk"),
+    role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: now.as, told, refused: keyWanted, go: goTo, changed: forgotten,
   }).open();
 }
 
@@ -633,12 +672,6 @@ const lookAgain = () => now.talk && quietly(async () => {
   await talks.read();
 });
 addEventListener("focus", lookAgain);
-
-// The box grows with what is written.
-$("say").addEventListener("input", ({ target }) => {
-  target.style.height = "auto";
-  target.style.height = `${Math.min(target.scrollHeight + 2, innerHeight * 0.4)}px`;
-});
 
 translate(document);
 setWhy(wide() && localStorage.getItem(WHY) === "open");

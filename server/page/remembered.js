@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { button, h, lines, oneLine } from "./dom.js";
+import { saidText } from "./markdown.js";
 import { titled } from "./talks.js";
 import { t } from "./texts.js";
 import { badge, list, section, when } from "./views.js";
@@ -12,7 +13,7 @@ const sceneName = (id) => id.replace(/^scene:/, "").replaceAll(/[_-]/g, " ");
 const exchanges = (n) => t(n === 1 ? "exchange" : "exchanges", { n });
 
 const said = (entry, name) => entry.said.map((line) =>
-  h("p", { class: "text" }, h("b", {}, `${line.who === "human" ? oneLine(line.name, 80) || t("you") : name}: `), line.text));
+  [h("b", { class: "who" }, `${line.who === "human" ? oneLine(line.name, 80) || t("you") : name}: `), saidText(line.text)]);
 
 /* What came back of the talk, as evidence has it; `go` shows a turn of a talk, "" is this one. */
 export function talkViews({ talk }, go) {
@@ -40,10 +41,10 @@ function howFound(one) {
 }
 
 /* All that a role remembers of the person, the latest first, with a search. `go` shows a turn of a talk, `changed` is
-   called where something was forgotten, `close` leaves this view, and `refused` is asked what to do about an error, and
-   gives true where it has done it. */
+   called where something was forgotten, and `refused` is asked what to do about an error, and gives true where it has
+   done it. */
 export class Remembered {
-  constructor(root, { role, name, thread, turn, user, told, refused, go, changed, close }) {
+  constructor(root, { role, name, thread, turn, user, told, refused, go, changed }) {
     Object.assign(this, { role, name, thread, turn, user, told, refused, go, changed });
     this.asked = 0;
     this.search = h("input", { type: "search", id: "search-memory", maxlength: "200", autocomplete: "off", oninput: () => this.typed() });
@@ -54,7 +55,7 @@ export class Remembered {
     this.more = h("div", { class: "tools" });
     this.body = h("div", { class: "knowledge" },
       this.about, thread ? this.noting() : null, h("div", { class: "search" }, h("label", { for: "search-memory" }, t("search")), this.search), this.status, this.found, this.more);
-    root.replaceChildren(h("div", { class: "head" }, h("h2", { tabindex: "-1" }, t("remembers", { name })), button(t("close"), close)), this.body);
+    root.replaceChildren(h("h2", { tabindex: "-1" }, t("remembers", { name })), this.body);
   }
 
   // What the role is to keep in mind in this talk: a list, and a line for more.

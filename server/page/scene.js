@@ -118,7 +118,7 @@ export class SceneScreen extends Screen {
       const [kind, asked] = going.question ? this.askedView(going) : [];
       const lines = h("div", { class: "replies" });
       const thought = h("p", { class: "thought" }, t("scene_thinks"));
-      const seconds = this.seconds(Date.now());
+      const seconds = this.seconds(going.since);
       const item = h("li", { class: "turn coming", "aria-busy": "true" }, asked ? h("div", { class: `asked ${kind}` }, asked) : null, lines, thought, seconds);
       this.coming = { of: going, item, lines, thought, seconds };
     }

@@ -119,7 +119,7 @@ export class Screen {
       const item = h("li", { class: "turn coming", "aria-busy": "true" },
         going.question ? h("div", { class: "asked" }, h("span", { class: "unseen" }, t("you")), saidText(going.question)) : null,
         h("div", { class: "reply" }, face(this.role), h("div", { class: "words" }, h("span", { class: "who" }, this.role.name), thoughts, text)));
-      this.coming = { of: going, item, text, thought, thoughts, lines, seconds: this.seconds(Date.now()) };
+      this.coming = { of: going, item, text, thought, thoughts, lines, seconds: this.seconds(going.since) };
       thoughts.after(this.coming.seconds);
     }
     return this.coming.item;

@@ -27,6 +27,12 @@ export class Talk {
     this.draw();
   }
 
+  // What the role may say first stands here until something was said: it goes with the first message.
+  begin(greetings) {
+    const [first] = greetings.map((reply) => this.own({ after: null, question: "", reply, first: true }));
+    if (first) this.show(first.id);
+  }
+
   // Read the thread again; turns that are on this screen alone stay.
   async read() {
     let read;
@@ -36,7 +42,7 @@ export class Talk {
       if (error.code !== "not_found") throw error;
       read = { head: null, turns: [] };
     }
-    const own = [...this.tree.turns.values()].filter((one) => one.own);
+    const own = [...this.tree.turns.values()].filter((one) => one.own && !(one.first && read.turns.length));
     for (const one of own.filter((other) => other.streamed)) {
       // The server keeps what was streamed before a stop: it takes the place of this screen's own.
       const kept = read.turns.find((other) => !this.tree.get(other.id) && alike(other, one, this.scene));
@@ -114,7 +120,7 @@ export class Talk {
     const before = this.at;
     const path = this.tree.path(asked.after);
     const messages = [...api.messagesOf(path), ...api.messagesOf([{ question: asked.question || "…", reply: asked.begun }])];
-    const going = { ...asked, reply: asked.begun, thoughts: [], speakers: [], stopper: new AbortController() };
+    const going = { ...asked, reply: asked.begun, thoughts: [], speakers: [], since: Date.now(), stopper: new AbortController() };
     this.coming = going;
     this.further = null;
     this.at = asked.after;
@@ -153,14 +159,12 @@ export class Talk {
   async settled(going, id, path) {
     this.fresh = false;
     this.left = false;
+    const kept = id && !this.scene ? await api.turn(this.role, this.thread, id).catch(() => null) : null;
+    if (kept) this.known = kept;
     if (!id || this.scene || path.some((one) => one.own)) {
       this.drop(path);
       await this.read();
-    } else {
-      const kept = await api.turn(this.role, this.thread, id).catch(() => null);
-      this.tree.add({ id, after: going.after, question: kept?.question ?? going.question, reply: kept?.reply ?? going.reply });
-      if (kept) this.known = kept;
-    }
+    } else this.tree.add({ id, after: going.after, question: kept?.question ?? going.question, reply: kept?.reply ?? going.reply });
     this.head = this.tree.get(id) ? id : this.head;
     this.at = this.head;
   }
@@ -180,9 +184,8 @@ export class Talk {
       return;
     }
     this.at = before;
-    if (stopped) return;
     this.unsaid = going.kind === "normal" ? going : null;
-    throw error;
+    if (!stopped) throw error;
   }
 
   async kept() {

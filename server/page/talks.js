@@ -18,10 +18,10 @@ export const titled = (name) => named.get(name) ?? name;
 const titleOf = (one) => oneLine(one.title, 80) || t(one.role.startsWith("scene:") ? "untitled_scene" : "untitled");
 
 export class Talks {
-  /* `open` opens a talk, `now` gives the one that is open, `trying` does something that may not work, `gone` is called
-     where a talk is no more. */
-  constructor({ open, now, trying, gone }) {
-    Object.assign(this, { open, now, trying, gone });
+  /* `open` opens a talk where some words were said, `now` gives the one that is open, `trying` does something that may
+     not work, `leave` is called before a talk is deleted, and `gone` where it is no more. */
+  constructor({ open, now, trying, leave, gone }) {
+    Object.assign(this, { open, now, trying, leave, gone });
     this.roles = [];
     this.most = MOST;
     $("search-talks").addEventListener("input", () => {
@@ -30,8 +30,7 @@ export class Talks {
     });
   }
 
-  async read(roles = this.roles) {
-    this.roles = roles;
+  async read() {
     const words = $("search-talks").value.trim();
     const { data, more } = await api.talks(words, this.most);
     if (words !== $("search-talks").value.trim()) return;
@@ -45,7 +44,7 @@ export class Talks {
   row(one) {
     const role = this.roles.find((other) => other.id === one.role) ?? { id: one.role, name: one.role };
     const open = button([faceOf(role), h("span", { class: "words" }, h("span", { class: "title" }, titleOf(one)), h("small", {}, role.name, one.last ? ` · ${ago(one.last)}` : "")),
-      one.pinned ? sign("pin") : null], () => this.open(role, one.id), { class: "open-talk", "data-role": one.role, "data-thread": one.id });
+      one.pinned ? sign("pin") : null], () => this.open(role, one.id, $("search-talks").value.trim()), { class: "open-talk", "data-role": one.role, "data-thread": one.id });
     const more = button(sign("more"), () => this.menu(more, one, role), { class: "icon", "aria-haspopup": "menu", "aria-label": t("more_of", { name: titleOf(one) }) });
     return h("li", {}, open, more);
   }
@@ -62,6 +61,7 @@ export class Talks {
         [t(text), () => this.trying(() => api.download(api.talkFile(one, form)))]),
       [t("delete"), () => askFor(t("delete_talk"), { means: t(role.scene ? "delete_scene_means" : "delete_means", { title: titleOf(one), name: role.name }), ok: t("delete"), danger: true,
         done: () => changed(async () => {
+          this.leave(one);
           await api.deleteTalk(one);
           this.gone(one);
         }) }), { class: "danger" }],

@@ -530,6 +530,8 @@ async def test_a_role_with_a_greeting_speaks_first_and_remembers_it(tmp_path: Pa
             assert [(turn["question"], turn["reply"]) for turn in turns] == [("", said)]
             again = await http.post("/v1/chat/completions", json=body, headers={"X-Role-Thread": thread})
             assert again.status_code == 400
+        about = (await http.get("/v1/roles/ada", params={"user": "Tom"})).json()
+        assert about["greetings"] == ["*Ada Quill waves.* Hello, Tom.", "Ahoy."]
 
 
 async def test_of_the_same_card_in_the_client_nothing_is_said_twice(tmp_path: Path) -> None:

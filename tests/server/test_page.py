@@ -521,6 +521,10 @@ async def test_nothing_is_wider_than_the_window_at_four_times_the_size(tmp_path:
         await house.why()
         await look("why")
         await page.click("#close-why")
+        await page.click("#open-side")
+        await page.wait_for_selector("#threads .open-talk")
+        assert (await page.locator("#threads").bounding_box())["height"] > 100  # a list of chats, and not of none
+        await look("side")
         await house.side("#open-settings")
         await look("settings")
         assert found == []

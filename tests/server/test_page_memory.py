@@ -64,7 +64,8 @@ async def test_all_that_is_remembered_is_listed_searched_and_shown_where_it_was_
         await house.until("document.querySelectorAll('#memory li').length === 2")
         first, last = await entries(house)
         assert "Do you like snow?" in first  # the other branch is not what it remembers here
-        assert f"You: {TOLD}" in last
+        assert "You:" in last
+        assert TOLD in last
         await house.page.fill("#search-memory", "TORTOISE")
         await house.until("document.querySelectorAll('#memory li').length === 1")
         await house.menu("#open-memory")
@@ -169,7 +170,7 @@ async def test_what_was_said_is_pinned_and_forgotten_for_good(tmp_path: Path) ->
         await page.get_by_role("button", name="Try again").click()
         await house.until("document.querySelectorAll('#memory li').length === 2")
         assert "Forgotten: 2" in await page.inner_text("#live")
-        await page.get_by_role("button", name="Close", exact=True).first.click()
+        await page.click("#back")
         left = ["Do you like rain?", "Is the ferry late?"]
         assert [question for question, _ in await house.shown()] == left
         assert "Zebulon" not in await page.inner_text("body")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from chat_clients import missing
@@ -64,7 +65,7 @@ async def test_from_a_card_to_a_chat_its_reasons_its_memory_and_a_file(tmp_path:
         await house.press(".reply", "Regenerate")
         await house.settled()
         assert await page.locator(".turn:last-child .reply .variants").inner_text() == "2 of 2"
-        await house.press(".reply", "Branch from here", 0)
+        await house.press(".reply", "Branch from here", 1)  # the first is how she begins
         await house.say("Is the ferry late?")
         await house.menu("#open-branches")
         assert await page.locator("#tree .stretch").count() == 4  # the beginning, two replies, and the other question
@@ -102,6 +103,36 @@ async def test_from_a_card_to_a_chat_its_reasons_its_memory_and_a_file(tmp_path:
         await page.click("#dialog .danger")
         await house.until("document.querySelector('#threads .none')")
         assert (await house.http.get("/v1/threads")).json()["data"] == []
+
+
+async def test_a_character_speaks_first_by_one_of_its_greetings(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **SMALL) as house:
+        page = house.page
+        greetings = {"first_mes": "*looks up* Yes, {{user}}?", "alternate_greetings": ["Mind the nets."]}
+        given = json.dumps(v2(name="Mara Finch", description="She mends nets.", **greetings)).encode()
+        await page.click("#new-character")
+        await page.set_input_files("#card-file", {"name": "m.json", "mimeType": "application/json", "buffer": given})
+        await page.get_by_role("button", name="Import").click()
+        await page.wait_for_selector(".greeting")
+        await house.until("document.querySelector('#turns .reply')")
+        assert await house.shown() == [("", "looks up Yes, stranger?")]
+        await house.choose("profile", name="Tom")
+        await house.press(".reply", "Next reply")
+        assert await house.shown() == [("", "Mind the nets.")]
+        await house.say("Good evening")
+        await page.wait_for_selector("#turns .because")
+        await house.until("document.querySelector('#threads .open-talk')?.textContent.includes('Mara Finch')")
+        said = [("", "Mind the nets."), ("Good evening", "Reply 1 to Good evening")]
+        assert await house.shown() == said
+        (talk,) = (await house.http.get("/v1/threads?role=mara-finch")).json()["data"]
+        kept = (await house.http.get(f"/v1/threads/{quote(talk['id'])}?role=mara-finch")).json()["turns"]
+        assert [(one["question"], one["reply"]) for one in kept] == said
+        await page.reload()
+        await house.until("document.querySelectorAll('#turns > li').length === 2")
+        assert await house.shown() == said
+        assert await page.locator(".variants, .greeting").count() == 0
+        await house.begin()
+        await house.until("document.querySelector('#turns').textContent.includes('Yes, Tom?')")
 
 
 @pytest.mark.parametrize("size", SIZES)

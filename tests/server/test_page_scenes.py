@@ -151,6 +151,8 @@ async def test_a_scene_is_regenerated_edited_exported_and_deleted(tmp_path: Path
         assert len(await lines(house)) > 4
         await house.say("/whisper Nobody: Hush.")
         assert "needs the name of somebody of the cast" in await page.inner_text("#notice")
+        await page.locator("#notice").get_by_role("button", name="Close").click()
+        assert await page.inner_text("#notice") == ""
         more = page.locator("#threads li").first.locator(".icon")
         await more.hover()
         await more.click()

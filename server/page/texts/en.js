@@ -19,7 +19,7 @@ export default {
   talk_to: "Chat", example: "example", broken: "cannot be read: {message}", no_talks: "No chats yet.",
   does_amadeus: "passages of the persona", "does_role-rag": "what the character can know", "does_emotional-rag": "memories by mood",
   does_drmr: "relations and drafts", "does_id-rag": "identity and its gate", does_ensemble: "all five",
-  waited: "{n} s", waits: "Pending changes", no_evidence: "Nothing is recorded about this reply: it was edited, imported, or written down again on this branch.",
+  waited: "{n} s", waits: "Pending changes", no_evidence: "Nothing is recorded about this reply: it was stopped, edited, imported, or written down again on this branch.",
   not_shown: "{name} cannot be shown: unknown format.",
   fell_back: "Problems in this reply", fell: "{what}: {message}",
   passages: "Passages", judged: "{n} judged, {chosen} kept", stand_in: "None was kept. Fallback: {fallback}.",

@@ -19,7 +19,7 @@ export default {
   talk_to: "대화하기", example: "예시", broken: "읽을 수 없음: {message}", no_talks: "아직 대화가 없습니다.",
   does_amadeus: "인물 자료의 단락", "does_role-rag": "역할이 알 수 있는 것", "does_emotional-rag": "감정에 따른 기억",
   does_drmr: "관계와 초안", "does_id-rag": "정체성과 관문", does_ensemble: "다섯 가지 모두",
-  waited: "{n}초", waits: "대기 중인 변경", no_evidence: "이 답에 대한 기록이 없습니다. 편집했거나, 가져왔거나, 이 갈래에 다시 적은 것입니다.",
+  waited: "{n}초", waits: "대기 중인 변경", no_evidence: "이 답에 대한 기록이 없습니다. 중지했거나, 편집했거나, 가져왔거나, 이 갈래에 다시 적은 것입니다.",
   not_shown: "{name}: 형식이 달라 보여 줄 수 없습니다.",
   fell_back: "이 답의 문제", fell: "{what}: {message}",
   passages: "단락", judged: "{n}개 판단, {chosen}개 남김", stand_in: "남은 것이 없어 대신 사용: {fallback}.",

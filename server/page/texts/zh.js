@@ -19,7 +19,7 @@ export default {
   talk_to: "聊天", example: "示例", broken: "无法读取：{message}", no_talks: "还没有对话。",
   does_amadeus: "人物资料的段落", "does_role-rag": "角色能知道什么", "does_emotional-rag": "按情绪回忆",
   does_drmr: "关系与草稿", "does_id-rag": "身份与门控", does_ensemble: "五种一起",
-  waited: "{n} 秒", waits: "待定的更改", no_evidence: "没有关于这个回复的记录：它是编辑、导入的，或在这个分支上重新写下的。",
+  waited: "{n} 秒", waits: "待定的更改", no_evidence: "没有关于这个回复的记录：它被停止过，是编辑、导入的，或在这个分支上重新写下的。",
   not_shown: "{name} 无法显示：格式不同。",
   fell_back: "这个回复中的问题", fell: "{what}：{message}",
   passages: "段落", judged: "判断了 {n} 段，保留 {chosen} 段", stand_in: "没有保留任何段落，改用：{fallback}。",
