@@ -470,8 +470,8 @@ async function settings() {
       now.as = name;
       localStorage.setItem(AS, name);
     },
-    pickLanguage: (chosenOne) => {
-      speakIn(chosenOne);
+    pickLanguage: async (chosenOne) => {
+      await speakIn(chosenOne);
       translate(document);
       $("dialog").close();
       retold();

@@ -1,33 +1,33 @@
-// What the page says, in the language of the person: a file a language, with the same names in each.
+// What the page says, in the language of the person: a file a language, with the same names in each; one is loaded.
 
 import { h } from "./dom.js";
 import { sign } from "./signs.js";
-import en from "./texts/en.js";
-import ko from "./texts/ko.js";
-import zh from "./texts/zh.js";
 
-const LANGUAGES = { en, zh, ko };
 export const NAMES = { en: "English", zh: "中文", ko: "한국어" };
 const KEY = "dramaturg-language";
 
 const wanted = () => {
   const given = [localStorage.getItem(KEY), ...navigator.languages.map((one) => one.slice(0, 2))];
-  return given.find((one) => one in LANGUAGES) ?? "en";
+  return given.find((one) => one in NAMES) ?? "en";
 };
 
-export let language = wanted();
+const textsIn = async (one) => (await import(`./texts/${one}.js`)).default;
 
-export function speakIn(chosen) {
-  language = chosen in LANGUAGES ? chosen : "en";
+export let language = wanted();
+let texts = await textsIn(language);
+
+export async function speakIn(chosen) {
+  texts = await textsIn(chosen);
+  language = chosen;
   localStorage.setItem(KEY, language);
 }
 
 export function t(name, values = {}) {
-  const text = LANGUAGES[language][name] ?? en[name] ?? name;
+  const text = texts[name] ?? name;
   return text.replace(/\{(\w+)\}/g, (_, key) => String(values[key] ?? ""));
 }
 
-export const has = (name) => name in en;
+export const has = (name) => name in texts;
 
 // The texts of what stands in index.html.
 export function translate(root) {
