@@ -5,16 +5,18 @@ deletion, who was not there has not heard it either.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Overwrite
 
 from dramaturg.conversations.alignment import Exchange, as_heard, named_lines
 from dramaturg.conversations.conversation import SCENES, Conversation
+from dramaturg.conversations.forgetting import parts_in
 from dramaturg.conversations.thread import Show, last_node
 from dramaturg.conversations.turns import all_steps, id_of
 from dramaturg.nodes.run import Run, run_of
@@ -107,6 +109,12 @@ class SceneTalk(Conversation):
 
     present: tuple[str, ...] | None = None
 
+    async def heads(self) -> Mapping[str, Sequence[str]]:
+        """The same of a scene: of the cast, and behind it of all others who have heard something on any branch."""
+        heard = await heard_on(self.saver, self.thread.name)
+        cast = self.context.playing
+        return {role: heard.get(role, []) for role in (*cast, *sorted(heard.keys() - {*cast}))}
+
     @property
     def _labels(self) -> Labels | None:
         return None if self.store is None else Labels(self.store, SCENES)  # of all roles: a cast changes
@@ -165,6 +173,27 @@ class SceneTalk(Conversation):
             where = self.thread.address(after)
             after = id_of(await graph.aupdate_state(where, values, as_node=last_node(graph)))
         return after
+
+
+async def heard_on(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, list[str]]:
+    """Who has heard something in a scene, with the last record of what each has at the end of each branch, now first.
+
+    Args:
+        saver: where the scene is kept.
+        thread: its name.
+
+    Returns:
+        The records by the ids of the roles; none, where nothing is kept of what a role has heard.
+    """
+    steps, found = await all_steps(saver, thread), dict[str, list[str]]()
+    inner = {step.parent_id for step in steps.values()}
+    for end in (one for one in steps if one not in inner):
+        where: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": end}}
+        saved = await saver.aget_tuple(where)
+        for role, memory in parts_in(saved.checkpoint["channel_values"]).items() if saved else ():
+            head = memory.get("talk_head")
+            found.setdefault(role, []).extend([head] if isinstance(head, str) and head else [])
+    return found
 
 
 def read(

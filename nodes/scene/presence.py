@@ -28,6 +28,7 @@ from dramaturg.stores.library import open_role
 __all__ = ["Called", "Player", "SceneSettings", "SceneState", "called", "heard_by", "read_cue"]
 
 Kind = Literal["line", "whisper", "narration", "event", "cue", "silence"]
+MOST_ROLES = 8
 USER = "user"
 """By whom a line is that the user says, among the ids of roles; no role can be called so in a scene."""
 
@@ -63,7 +64,7 @@ class InPlace:
 class SceneSettings(SummarySettings):
     """Who plays, where, and how it goes on."""
 
-    cast: Open[Annotated[tuple[Annotated[Player, InPlace()], ...], Field(min_length=1, max_length=8)]] = Field(
+    cast: Open[Annotated[tuple[Annotated[Player, InPlace()], ...], Field(min_length=1, max_length=MOST_ROLES)]] = Field(
         default=(
             Player(role="silver"),
             Player(role="hands"),

@@ -1,6 +1,7 @@
 """Scenes of a library: read from their files, played, remembered by each role alone, written as a script."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.conversations.scene_histories import SceneTalk
 from dramaturg.conversations.scenes import (
+    cast_of,
     lines_of,
     open_scene,
     played_turns,
@@ -114,8 +116,7 @@ async def test_what_is_forgotten_is_forgotten_by_everybody_who_has_heard_it(libr
         assert gone.said
     for role in ("ada", "ben", "tom"):
         assert "hearth" not in await asked(library, role, "Where is the brass key?")
-    kept = b"".join(one.read_bytes() for one in (library / ".conversations").iterdir() if one.is_file())
-    assert b"hearth" not in kept
+    assert "hearth" not in kept_in(library)
 
 
 async def test_a_summary_of_what_is_forgotten_is_emptied_with_it(library: Path) -> None:
@@ -137,6 +138,38 @@ async def test_a_scene_that_is_erased_is_gone_from_every_role(library: Path) -> 
         assert await talk.history() == []
     for role in ("ada", "ben", "tom"):
         assert "hearth" not in await asked(library, role, "Where is the brass key?")
+
+
+async def test_who_plays_no_more_or_is_gone_forgets_with_the_others_on_every_branch(library: Path) -> None:
+    ada = {"role": "ada", "method": "vanilla"}
+    await played(library, "/whisper Ben: The brass key is under the hearth.", "/leave tom", "The duke sleeps.")
+    assert "hearth" in await asked(library, "ben", "Where is the brass key?", "before")
+    shutil.rmtree(library / "tom")
+    async with open_scene(scene_of(library, ScriptedChatModel(write="Aye."), cast=[ada]), thread_of("inn")) as talk:
+        await talk.edit((await talk.history())[0].id, "A fine night.")  # nobody else has heard it on this branch
+        assert [one.role for one in await cast_of(talk)] == ["ada", "ben", "tom"]
+        assert (await talk.forget(phrase="brass key")).said
+        assert "hearth" not in kept_in(library)
+        await talk.erase()
+    assert not [one for one in ("The duke sleeps", "lie under the table", "fire is low") if one in kept_in(library)]
+
+
+def kept_in(library: Path) -> str:
+    """All that is kept of what was said."""
+    files = [one for one in (library / ".conversations").iterdir() if one.is_file()]
+    return "".join(one.read_bytes().decode(errors="replace") for one in files)
+
+
+async def test_what_one_alone_was_told_stays_when_a_turn_is_deleted(library: Path) -> None:
+    absent = {"role": "tom", "method": "vanilla", "absent": True, "told": "You hid the brass key in the well."}
+    cast = [{"role": "ada", "method": "vanilla"}, absent]
+    model = ScriptedChatModel(write="Aye.")
+    async with open_scene(scene_of(library, model, cast=cast), thread_of("inn")) as talk:
+        for line in ("Ada, good evening.", "Ada, a fine night."):
+            await talk.take_turn(line)
+        await talk.delete((await talk.history())[-1].id)
+        assert [line.text for one in await talk.remembered_by("tom") for line in one.said] == [absent["told"]]
+    assert "in the well" in await asked(library, "tom", "Where is the brass key?")
 
 
 async def test_a_script_says_who_has_heard_what_was_not_for_all(library: Path) -> None:
@@ -281,6 +314,7 @@ async def test_what_was_said_before_a_turn_that_is_deleted_stays_with_who_heard_
         said = [line.text for one in await talk.remembered() for line in one.said]
     assert said.count("The brass key is under the hearth.") == 3
     assert "I know nothing of it." not in said
+    assert "under the hearth" in await asked(library, "ben", "Where is the brass key?")
 
 
 async def test_a_role_may_have_a_longer_window_than_the_scene(library: Path) -> None:

@@ -494,3 +494,40 @@ async def test_what_a_role_has_heard_in_scenes_is_remembered_and_forgotten_by_al
         for role in ("ada", "ben"):
             assert "Zebulon" not in str(await remembered(role))
         assert "Zebulon" not in (await http.get("/v1/threads/evening/tree", params=of, headers=alice)).text
+
+
+@pytest.mark.parametrize("file_is_left", [True, False])
+async def test_who_plays_no_more_is_shown_and_forgets_with_the_others(tmp_path: Path, file_is_left: bool) -> None:
+    async with tavern(tmp_path, Players()) as http:
+        for text in (f"/whisper Bennet: {SECRET}", "Good night."):
+            body = {"model": "scene:tavern", "metadata": {"thread_id": "evening"}}
+            body["messages"] = [{"role": "user", "content": text}]
+            assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
+        file, of = tmp_path / "library" / "scenes" / "tavern.yaml", {"role": "scene:tavern"}
+        file.write_text(TAVERN.replace("  - {role: ben, method: vanilla}\n", ""), encoding="utf-8")
+        if not file_is_left:
+            file.unlink()
+        heard = (await http.get("/v1/threads/evening/heard", params=of)).json()
+        at = [one["role"] for one in heard["cast"]].index("ben")
+        assert [(one["name"], one["cells"][at]) for one in heard["lines"]][:3] == [
+            ("Visitor", "whispered"),
+            ("Bennet", "said"),
+            ("Visitor", "heard"),
+        ]
+        script = (await http.get("/v1/threads/evening/export", params=of)).text
+        assert f"(whispers)\n{SECRET} [[heard by Bennet]]" in script
+        gone = await http.post(
+            "/v1/threads/evening/forget", params=of, json={"ids": [one["id"] for one in heard["lines"][:2]]}
+        )
+        assert gone.json()["total"] == 2, gone.text
+        assert "Zebulon" not in kept_in(tmp_path)
+        assert "Good night." in kept_in(tmp_path)
+        gone = await http.delete("/v1/threads/evening", params=of, headers={"Content-Type": "application/json"})
+        assert gone.status_code == 200
+        assert "Good night." not in kept_in(tmp_path)
+
+
+def kept_in(folder: Path) -> str:
+    """All that is kept of what was said."""
+    files = [one for one in (folder / "library" / ".conversations").iterdir() if one.is_file()]
+    return "".join(one.read_bytes().decode(errors="replace") for one in files)
