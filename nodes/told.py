@@ -111,7 +111,7 @@ def told_documents(role: "Role") -> list[Document]:
     told, found = by_names(role.own_names), list[Document]()
     for one in role.documents():
         text = one.text
-        for span in knowers_of(one):
+        for span in knowers_of(one) if one.known_to else ():
             if span.said is not None and not told([span.said]):
                 blank = "".join(sign if sign == "\n" else " " for sign in text[span.start : span.end])
                 text = text[: span.start] + blank + text[span.end :]

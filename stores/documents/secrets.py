@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypeVar
 
 from pydantic import BeforeValidator
 
@@ -55,3 +55,19 @@ def own_names(*names: str) -> Known:
 def is_told(known_to: Iterable[str] | None, own: Known) -> bool:
     """Whether a role of these names is among those who know a thing."""
     return known_to is None or any(normal_name(one) in own for one in known_to)
+
+
+class Tellable(Protocol):
+    """A memory, a line of a dialogue, or a triple."""
+
+    @property
+    def known_to(self) -> RoleNames | None:
+        """Who knows it; None: nobody says."""
+
+
+T = TypeVar("T", bound=Tellable)
+
+
+def told_among(things: Iterable[T], own: Known) -> list[T]:
+    """Those of some memories, lines or triples that a role of these names has been told."""
+    return [one for one in things if is_told(one.known_to, own)]
