@@ -272,3 +272,17 @@ def test_a_card_leaves_out_what_others_alone_know(library: Path) -> None:
     write_lines(root / "dialogues" / "examples.jsonl", examples)
     told_in = json.dumps(card_of(open_role("ben", library)).data)
     assert [one for one in ("Foxglove", *KNOWERS) if one in told_in] == ["Foxglove", "Amber", "Cedar"]
+
+
+async def test_a_line_that_others_alone_know_keeps_back_no_line_that_a_role_knows(library: Path) -> None:
+    """Neither by its words, which somebody else may say aloud, too, nor by its time."""
+    lines = [
+        {"scene": "the pier", "speaker": "Visitor", "text": "Behold the Ambersay on the pier."},
+        {"scene": "the pier", "speaker": "Tom Quill", "text": "Aye.", "known_to": ["tom"], "when": "chapter 9"},
+        {"scene": "the pier", "speaker": "Ada Quill", "text": "Aye."},
+    ]
+    write_lines(library / "ada" / "dialogues" / "scenes.jsonl", lines)
+    for as_of in ("", "chapter 1"):
+        prompts, evidence, _ = await turn(library, "role-gpt", "ada", as_of=as_of)
+        assert "Behold the Ambersay on the pier." in prompts
+        assert evidence["not_told"] == {"dialogues": 1}
