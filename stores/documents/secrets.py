@@ -10,7 +10,8 @@ from dramaturg.stores.names import normal_name
 
 KNOWN_TO = "known_to"
 _LINE = re.compile(
-    r"^[ \t]*(?:<!--[ \t]*)?known_to[ \t]*:(?P<names>[^\n]*?)(?:-->)?[ \t]*$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*(?:[-+*>][ \t]+)?(?:<!--[ \t]*)?[*_`]{0,3}known_to[*_`]{0,3}[ \t]*[:：](?P<names>[^\n]*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"[,，、]")
 _WHAT = "must name roles, as [jim, silver]"
@@ -28,10 +29,10 @@ def names_of(said: Any) -> RoleNames:
         ValueError: it is neither.
     """
     if isinstance(said, str):
-        said = _BETWEEN.split(said.strip().removeprefix("[").removesuffix("]"))
+        said = _BETWEEN.split(said.strip().removesuffix("-->").strip(" \t*`").removeprefix("[").removesuffix("]"))
     if not isinstance(said, list | tuple) or not all(isinstance(one, str | int) for one in said):
         raise ValueError(_WHAT)
-    return tuple(name for one in said if (name := str(one).strip(" \t'\"")))
+    return tuple(name for one in said if (name := str(one).strip(" \t'\"*`")))
 
 
 KnownTo = Annotated[RoleNames | None, BeforeValidator(lambda said: None if said is None else names_of(said))]
