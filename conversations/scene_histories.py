@@ -6,6 +6,7 @@ deletion, who was not there has not heard it either.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -237,7 +238,9 @@ def of_role(run: Run[SceneSettings], by: str, text: str, stage: Stage, members: 
     if not by and as_heard(text) == as_heard(silence.text):
         return Told(kind="silence", by="", to=[], witnesses=[], text="", when="")
     whom, text = whisper_in(run, text) if by else ("", text)
-    to = (names_at(whom, members)[0] or (USER,)) if whom else ()
+    to: tuple[str, ...] = (USER,) if whom else ()
+    with suppress(ValueError):  # of several who are called so, none is meant more than the other
+        to = names_at(whom, members)[0] or to
     return Told(
         kind="whisper" if to else "line" if by else "narration",
         by=by,

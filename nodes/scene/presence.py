@@ -6,6 +6,7 @@ it did not hear is in none of them, and takes no place in what is looked up.
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
@@ -24,6 +25,7 @@ from dramaturg.nodes.turn import SummarySettings, TurnState, question_in, shown_
 from dramaturg.stores.conversations.talk import SCENE, told_in
 from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.library import open_role
+from dramaturg.stores.names import normal_name
 
 __all__ = ["Called", "Player", "SceneSettings", "SceneState", "called", "heard_by", "read_cue"]
 
@@ -193,12 +195,16 @@ SOMEBODY = "0000"  # in the place of a name
 
 
 async def members_of(run: Run[SceneSettings]) -> list[Member]:
-    """The cast by their names; a role that is not there is a RoleError."""
+    """The cast by their names, of which no two are the same; a role that is not there is a RoleError."""
 
     def read() -> list[Member]:
         library = library_of(run.settings)
         cards = {role: open_role(role, library).card for role in run.settings.playing}
-        return [Member(role, card.name, (card.name, role, *card.aliases)) for role, card in cards.items()]
+        times, found = Counter(normal_name(card.name) for card in cards.values()), list[Member]()
+        for role, card in cards.items():
+            name = card.name if times[normal_name(card.name)] == 1 else f"{card.name} ({role})"
+            found.append(Member(role, name, tuple(dict.fromkeys((name, card.name, role, *card.aliases)))))
+        return found
 
     return await asyncio.to_thread(read)
 
@@ -239,7 +245,11 @@ def cue_in(text: str, members: Sequence[Member]) -> Cue:
 
 
 def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str]:
-    """The roles that a text names at its beginning, and what follows them."""
+    """The roles that a text names at its beginning, and what follows them.
+
+    Raises:
+        ValueError: a name is that of several.
+    """
     found, known = list[str](), [(name.casefold(), one.role) for one in members for name in one.names]
     known.sort(key=lambda one: -len(one[0]))
     while True:
@@ -247,6 +257,8 @@ def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str
         for name, role in known:
             after = start[len(name) : len(name) + 1]
             if start.startswith(name) and not (after.isalnum() and after.isascii()):
+                if len(alike := {of for other, of in known if other == name}) > 1:
+                    raise ValueError(f"{text[: len(name)]} is the name of several here: {' or '.join(sorted(alike))}?")
                 found.append(role)
                 text = text[len(name) :]
                 break
@@ -262,7 +274,8 @@ def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str
 def whisper_in(run: Run[Any], text: str) -> tuple[str, str]:
     """To whom a line is whispered that a role has said, and the line itself; empty: it is said aloud."""
     (only,) = run.prompt("whispers_to").messages(others=SOMEBODY)
-    found = re.match(re.escape(only.text.strip()).replace(SOMEBODY, "(.+?)"), text.strip())
+    whom = r"((?:[^()]|\([^()]*\))+|.+?)"  # a name may have brackets
+    found = re.match(re.escape(only.text.strip()).replace(SOMEBODY, whom), text.strip())
     return (found[1], text.strip()[found.end() :].strip()) if found else ("", text)
 
 

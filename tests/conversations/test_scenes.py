@@ -238,6 +238,39 @@ async def test_thoughts_are_heard_by_nobody_and_a_role_can_whisper(library: Path
 
 
 @pytest.mark.parametrize(
+    ("said", "heard", "text"),
+    [
+        ("/whisper Squire: The key is under the hearth.", ["ben"], "The key is under the hearth."),
+        ("/whisper Squire, Ada: The key is under the hearth.", ["ada", "ben"], "The key is under the hearth."),
+        ("/whisper Ben: The key is under the hearth.", ["ben"], "Ben: The key is under the hearth."),
+        ("/whisper Silver: The key is under the hearth.", ["ben"], "Silver: The key is under the hearth."),
+        ("[Nobody must hear it.] /whisper Ada: The key.", ["ada", "ben"], "[Nobody must hear it.] The key."),
+        ("Good evening.\n/whisper Ada: The key.", ["ada", "ben"], "Good evening. The key."),
+    ],
+)
+async def test_what_a_role_whispers_is_never_said_aloud(library: Path, said: str, heard: list[str], text: str) -> None:
+    model = ScriptedChatModel(write=said)
+    async with open_scene(scene_of(library, model, user_role="Squire"), thread_of("inn")) as talk:
+        await talk.take_turn("Ben, speak.")
+        *_, line = await lines_of(talk)
+        assert (line.kind, line.heard, line.text) == ("whisper", heard, text)
+        await talk.take_turn("/next tom")
+    assert "key" not in model.calls[-1].text
+
+
+async def test_two_of_one_name_are_told_apart(library: Path) -> None:
+    card = library / "ben" / "role.yaml"
+    card.write_text(card.read_text("utf-8").replace("Ben Gunn", "Ada Quill"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"Ada Quill is the name of several here: ada or ben\?"):
+        await played(library, "/whisper Ada Quill: Hush.")
+    model = await played(library, "/whisper ben: Hush.", "/next ada")
+    assert "Hush" not in model.calls[-1].text
+    async with open_scene(scene_of(library, model), thread_of("inn")) as talk:
+        script = "\n".join(await script_of(talk))
+    assert "@Ada Quill (ben)\n(whispers)\nAye, so it is. [[heard by Ada Quill (ben)]]" in script
+
+
+@pytest.mark.parametrize(
     ("line", "said"),
     [
         ("/whisper Nobody: Hush.", "needs the name of somebody of the cast"),
