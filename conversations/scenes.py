@@ -335,5 +335,10 @@ async def script_of(talk: Conversation) -> list[str]:
         heard = [names[role] for role in names if role in one.heard]
         whispers = ["(whispers)"] if one.name and one.kind == "whisper" else []
         noted = "" if len(heard) == len(names) else f" [[heard by {', '.join(heard) or 'nobody'}]]"
-        lines += [f"@{one.name}", *whispers, f"{one.text}{noted}", ""] if one.name else [f"!{one.text}{noted}", ""]
+        text = one.text.replace("[[", "[ [").replace("/*", "/ *").splitlines() or [""]  # no note, and nothing left out
+        if one.name:  # a line of two spaces is no end of what somebody says
+            said = "\n".join(line if line.strip() else "  " for line in text)
+            lines += [f"@{' '.join(one.name.split())}", *whispers, f"{said}{noted}", ""]
+        else:
+            lines += ["\n".join(f"!{line}" if line.strip() else "" for line in text) + noted, ""]
     return lines

@@ -401,7 +401,7 @@ def told_by_user(run: Run[Any], cue: Cue, before: Stage, names: Mapping[str, str
     """Who is there after a message of the user's, and what is known of it as a line of the scene.
 
     Raises:
-        ValueError: it is whispered to somebody who is not there.
+        ValueError: it is whispered to somebody who is not there, or who leaves is hidden and others with it are not.
     """
     own = run.settings
     if cue.kind == "line" and not before["user"]:
@@ -417,6 +417,10 @@ def told_by_user(run: Run[Any], cue: Cue, before: Stage, names: Mapping[str, str
         case "next" | "go":
             kind = "cue"
         case "enter" | "leave" | "hide":
+            unseen = [one for one in cue.to if one in before["hidden"]]
+            if cue.kind == "leave" and unseen and len(unseen) < len(cue.to):
+                name = names[unseen[0]]
+                raise ValueError(f"Nobody knows that {name} is here: write /leave {name} by itself.")
             stage, kind = moved(before, cue.kind, cue.to, own), "event"
             text = event_text(run, cue, names)
     if kind == "cue":

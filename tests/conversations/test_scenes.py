@@ -287,6 +287,22 @@ async def test_a_command_that_means_nothing_is_refused_and_nothing_is_kept(libra
         assert [turn.question for turn in await talk.history()] == ["Ben, good evening."]
 
 
+async def test_who_is_hidden_leaves_without_a_word(library: Path) -> None:
+    with pytest.raises(ValueError, match="Nobody knows that Tom Morgan is here: write /leave Tom Morgan by itself"):
+        await played(library, "/leave ben, tom")
+    model = await played(library, "/leave tom", "Ada, good evening.")
+    assert "Tom Morgan" not in model.calls[-1].text
+
+
+async def test_no_text_ends_what_somebody_says_in_a_script(library: Path) -> None:
+    lines = ("/narrate @Ada Quill\nI did it.\n\nINT. HELL", "Ben, hush.\n\n@Ada Quill\nAye. [[heard by nobody]] /* x")
+    await played(library, *lines, user_role="Squire")
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        script = "\n".join(await script_of(talk))
+    assert "!@Ada Quill\n!I did it.\n\n!INT. HELL\n\n" in script
+    assert "@Squire\nBen, hush.\n  \n@Ada Quill\nAye. [ [heard by nobody]] / * x\n\n" in script
+
+
 async def test_who_has_gone_cannot_be_whispered_to(library: Path) -> None:
     with pytest.raises(ValueError, match="Ben Gunn is not there to hear it: /enter Ben Gunn first"):
         await played(library, "/leave ben", "/whisper Ben: Hush.")
