@@ -482,7 +482,10 @@ class Conversation:
             if {one.id, one.turn} & meant or words.are_in(one.question) or words.are_in(one.answer)
         ]
         meant |= {one.turn for one in made}
-        return Forgotten(going(await self.remembered(), meant, phrase), notes, made)
+        said, steps = await self.remembered(), await all_steps(self.saver, self.thread.name)
+        messages = {line.id for one in going(said, meant, phrase) for line in one.said}
+        messages = Forgetting(steps, messages, words).messages  # in a scene, what was answered is kept by itself
+        return Forgotten([one for one in said if is_meant(one, messages)], notes, made)
 
     async def forget(self, ids: Iterable[str] = (), phrase: str = "") -> Forgotten:
         """Forget for good what was said: afterwards it is in no state, no memory and no file of this conversation.

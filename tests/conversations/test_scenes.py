@@ -119,6 +119,18 @@ async def test_what_is_forgotten_is_forgotten_by_everybody_who_has_heard_it(libr
     assert "hearth" not in kept_in(library)
 
 
+async def test_what_was_answered_to_what_is_forgotten_is_forgotten_with_it(library: Path) -> None:
+    model = ScriptedChatModel(write=in_turn("Under the old stones, then.", "Aye."))
+    async with open_scene(scene_of(library, model, user_role="Squire"), thread_of("inn")) as talk:
+        await talk.take_turn("/whisper Ben: The brass key is under the hearth.")
+        await talk.take_turn("Ben, a fine night.")
+        (heard,) = [one for one in await talk.remembered_by("ben") if "hearth" in one.said[0].text]
+        assert len((await talk.to_forget([heard.id])).said) == 2
+        await talk.forget([heard.id])
+        assert "fine night" in str(await talk.remembered_by("ben"))
+    assert "old stones" not in kept_in(library)
+
+
 async def test_a_summary_of_what_is_forgotten_is_emptied_with_it(library: Path) -> None:
     model = ScriptedChatModel(rules=[Rule("<conversation>", "Somebody has hidden something.")], write="Aye.")
     async with open_scene(scene_of(library, model, window=2), thread_of("inn")) as talk:
