@@ -170,18 +170,17 @@ class Scenes:
             UnknownModel: there is no such scene, and no such thread.
             RoleError: the same of one whose file cannot be read.
         """
-        kept = await self.rooms.kept(SceneContext(library=self.rooms.library))
+        kept, context = await self.rooms.kept(SceneContext(library=self.rooms.library)), None
         name = thread_name(of_caller(model, caller), thread)
-        context = await kept_scene(kept.saver, self.rooms.library, name)
+        begun = await kept.saver.aget_tuple({"configurable": {"thread_id": name, "checkpoint_ns": ""}}) is not None
         if model != f"{SCENES}{AUTO}":
             try:
-                read = await asyncio.to_thread(self._read, model.removeprefix(SCENES), {})
+                context = await asyncio.to_thread(self._read, model.removeprefix(SCENES), {})
             except RoleError:
-                if context is None:
+                if not begun:
                     raise
-            else:
-                context = context and read
-        return None if context is None else await self.rooms.conversation(SCENE, context, name)
+        context = (context or await kept_scene(kept.saver, self.rooms.library, name)) if begun else None
+        return await self.rooms.conversation(SCENE, context, name) if context else None
 
     async def talks(self, model: str, caller: str, search: str = "") -> AsyncIterator[ListedTalk]:
         """A caller's threads of a scene, as they are listed, by the names that they have for the caller.
