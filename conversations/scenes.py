@@ -28,6 +28,7 @@ from dramaturg.nodes.scene.presence import (
     first_stage,
     members_of,
     staged,
+    told_apart,
     told_by_user,
     told_of,
     user_name,
@@ -287,7 +288,8 @@ async def cast_of(talk: Conversation) -> list[Member]:
         there = await asyncio.to_thread(library.holds, role)
         name = (await asyncio.to_thread(library.open, role)).card.name if there else role
         members.append(Member(role, name, (name, role)))
-    return members
+    names = told_apart({one.role: one.name for one in members})
+    return [one._replace(name=names[one.role]) for one in members]
 
 
 async def lines_of(talk: Conversation, turn: Turn | None = None) -> list[Spoken]:

@@ -17,7 +17,7 @@ from dramaturg.conversations.scenes import kept_scene, read_scene, scenes_of
 from dramaturg.conversations.thread import Part
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.nodes.run import opening_once, run_of
-from dramaturg.nodes.scene.presence import COMMAND, MOST_ROLES, Player, called, members_of, told_of
+from dramaturg.nodes.scene.presence import COMMAND, MOST_ROLES, Player, called, members_of, told_apart, told_of
 from dramaturg.server.chat_requests import LONGEST_NAME, Heard, Shown, Unfit
 from dramaturg.server.reasoning import why
 from dramaturg.server.replies import Piece, Speech
@@ -84,11 +84,11 @@ class Scenes:
         about: dict[str, Any] = {"id": f"{SCENES}{name}", "name": words[:1].upper() + words[1:]}
         try:
             context = self._read(name, {})
-            cards = {role: card_in(listed, role) for role in context.playing}
+            names = told_apart({role: card_in(listed, role).name for role in context.playing})
         except (RoleError, ValueError) as error:
             return {**about, "place": "", "opening": "", "user": "", "cast": [], "error": str(error)}
         cast = [
-            {"role": one.role, "name": cards[one.role].name, "hidden": one.hidden, "absent": one.absent}
+            {"role": one.role, "name": names[one.role], "hidden": one.hidden, "absent": one.absent}
             for one in context.cast
         ]
         return {**about, "place": context.place, "opening": context.opening, "user": context.user_role, "cast": cast}

@@ -200,13 +200,19 @@ async def members_of(run: Run[SceneSettings]) -> list[Member]:
     def read() -> list[Member]:
         library = library_of(run.settings)
         cards = {role: open_role(role, library).card for role in run.settings.playing}
-        times, found = Counter(normal_name(card.name) for card in cards.values()), list[Member]()
-        for role, card in cards.items():
-            name = card.name if times[normal_name(card.name)] == 1 else f"{card.name} ({role})"
-            found.append(Member(role, name, tuple(dict.fromkeys((name, card.name, role, *card.aliases)))))
-        return found
+        names = told_apart({role: card.name for role, card in cards.items()})
+        return [
+            Member(role, names[role], tuple(dict.fromkeys((names[role], card.name, role, *card.aliases))))
+            for role, card in cards.items()
+        ]
 
     return await asyncio.to_thread(read)
+
+
+def told_apart(names: Mapping[str, str]) -> dict[str, str]:
+    """The names of roles by their ids; behind one that several have stands the id."""
+    times = Counter(map(normal_name, names.values()))
+    return {role: name if times[normal_name(name)] == 1 else f"{name} ({role})" for role, name in names.items()}
 
 
 def cue_in(text: str, members: Sequence[Member]) -> Cue:
