@@ -4,6 +4,7 @@ What was said here before keeps those who heard it then, however the client show
 deletion, who was not there has not heard it either.
 """
 
+import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +16,12 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Overwrite
 
-from dramaturg.conversations.alignment import Exchange, as_heard, named_lines
+from dramaturg.conversations.alignment import Exchange, Place, as_heard, named_lines
 from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.forgetting import parts_in
 from dramaturg.conversations.thread import Show, last_node
-from dramaturg.conversations.turns import all_steps, id_of
-from dramaturg.nodes.run import Run, run_of
+from dramaturg.conversations.turns import Turn, all_steps, id_of
+from dramaturg.nodes.run import Run, library_of, run_of
 from dramaturg.nodes.scene.presence import (
     COMMAND,
     USER,
@@ -37,6 +38,7 @@ from dramaturg.nodes.scene.presence import (
     names_at,
     stage_in,
     staged,
+    told_apart,
     told_by_user,
     told_of,
     user_name,
@@ -147,11 +149,18 @@ class SceneTalk(Conversation):
         heard = [told["witnesses"] for one in said if one.type == "human" and (told := told_of(one))]  # type: ignore[arg-type]
         return [role for role in heard[0] if all(role in one for one in heard)] if heard else None
 
+    async def _place_of(self, history: Sequence[Exchange], head: Sequence[Turn]) -> Place:
+        heard = parts_in(await self.thread.values())
+        if heard.keys() - {*self.context.playing}:  # their lines stand in the history with their names
+            run: Any = await run_of(self.context)
+            self.names = [name for one in await with_former(run, heard) for name in one.names]
+        return await super()._place_of(history, head)
+
     async def _written_down(self, new: Sequence[Exchange], after: str) -> str:
         if not new:
             return after
         run: Any = await run_of(self.context)
-        members, state = await members_of(run), await self.thread.values(after)
+        members, state = await with_former(run, await self.heads()), await self.thread.values(after)
         before = stage_in(state, run.settings)
         if self.present is not None:
             before = {**staged(self.present, before, run.settings), "user": True}
@@ -195,6 +204,23 @@ async def heard_on(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, li
             head = memory.get("talk_head")
             found.setdefault(role, []).extend([head] if isinstance(head, str) and head else [])
     return found
+
+
+async def with_former(run: Run[SceneSettings], heard: Iterable[str]) -> list[Member]:
+    """The cast by their names, and behind them those of the roles that have heard something who play no more.
+
+    One that is gone from the library has its id for a name.
+    """
+    members, library = await members_of(run), library_of(run.settings)
+
+    def names_of(role: str) -> Member:
+        card = library.open(role).card if library.holds(role) else None
+        return Member(role, card.name if card else role, (card.name, role, *card.aliases) if card else (role,))
+
+    for role in sorted({*heard} - {*run.settings.playing}):
+        members.append(await asyncio.to_thread(names_of, role))
+    names = told_apart({one.role: one.name for one in members})
+    return [one._replace(name=names[one.role]) for one in members]
 
 
 def read(

@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
 from dramaturg.conversations.opening import elsewhere, kept_with, scenes_begun, scenes_kept
-from dramaturg.conversations.scene_histories import SceneTalk, heard_on
+from dramaturg.conversations.scene_histories import SceneTalk, heard_on, with_former
 from dramaturg.conversations.turns import Turn, all_steps, said_until
 from dramaturg.nodes.run import RoleContext, Run, library_of, run_of
 from dramaturg.nodes.scene.presence import (
@@ -28,7 +28,6 @@ from dramaturg.nodes.scene.presence import (
     first_stage,
     members_of,
     staged,
-    told_apart,
     told_by_user,
     told_of,
     user_name,
@@ -283,13 +282,7 @@ async def replay_of(talk: Conversation) -> Replay:
 async def cast_of(talk: Conversation) -> list[Member]:
     """Who plays in a scene, and behind them who has heard something in it and plays no more."""
     run: Any = await run_of(talk.context)
-    members, library = await members_of(run), library_of(run.settings)
-    for role in [*await talk.heads()][len(members) :]:
-        there = await asyncio.to_thread(library.holds, role)
-        name = (await asyncio.to_thread(library.open, role)).card.name if there else role
-        members.append(Member(role, name, (name, role)))
-    names = told_apart({one.role: one.name for one in members})
-    return [one._replace(name=names[one.role]) for one in members]
+    return await with_former(run, await talk.heads())
 
 
 async def lines_of(talk: Conversation, turn: Turn | None = None) -> list[Spoken]:

@@ -65,6 +65,7 @@ class Group:
         self.http, self.user, self.model, self.thread = http, user, model, "group"
         self.who = {"Authorization": f"Bearer {key}"} if key else {}
         self.muted: set[str] = set()
+        self.members = [*CAST.values()]
         self.said: list[tuple[str, str]] = []
 
     async def say(self, text: str, *speakers: str) -> None:
@@ -75,8 +76,8 @@ class Group:
     async def speak(self, speaker: str, kind: str = "normal") -> str:
         if kind == "swipe":
             self.said.pop()
-        members = ", ".join(CAST.values())
-        present = ", ".join(one for one in CAST.values() if one not in self.muted)
+        members = ", ".join(self.members)
+        present = ", ".join(one for one in self.members if one not in self.muted)
         headers = {"X-Role-Char": speaker, "X-Role-Group": members, "X-Role-Present": present, "X-Gen-Type": kind}
         headers |= {"X-Role-Thread": self.thread, **self.who} | ({"X-Role-User": self.user} if self.user else {})
         shown = [
@@ -531,3 +532,25 @@ def kept_in(folder: Path) -> str:
     """All that is kept of what was said."""
     files = [one for one in (folder / "library" / ".conversations").iterdir() if one.is_file()]
     return "".join(one.read_bytes().decode(errors="replace") for one in files)
+
+
+@pytest.mark.parametrize("after", [(), ("Ada",)])
+async def test_what_who_has_left_the_group_had_said_is_heard_by_nobody_new(
+    tmp_path: Path, after: tuple[str, ...]
+) -> None:
+    players = Players()
+
+    def reply(messages: list[BaseMessage]) -> str:
+        line = players(messages)
+        return f"{line} {SECRET}" if said(messages).startswith("You are Bennet") else line
+
+    async with tavern(tmp_path, reply) as http:
+        group = Group(http)
+        group.muted = {"Thomas"}
+        await group.say("Where is it?", "Bennet")
+        for one in after:
+            await group.say("Thank you.", one)
+        group.muted, group.members = set(), ["Ada", "Thomas"]
+        await group.say("Good evening.", "Thomas", "Ada")
+    assert not players.knew("tom")
+    assert players.knew("ada")
