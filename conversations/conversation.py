@@ -303,8 +303,12 @@ class Conversation:
                 raise ValueError(f"This branch has no turn {turn!r}: its turns are in the history.")
             after = await self.thread.settled(said[at - 1].checkpoint) if at else None
             after = after or await self.thread.go_to(None)
-            later = [Exchange(one.question, one.reply or "") for one in said[at + 1 :]]
+            later = [self._as_shown(one) for one in said[at + 1 :]]
             await self.thread.go_to(await self._written_down(later, await self._whole_talk(after) or after))
+
+    def _as_shown(self, turn: Turn) -> Exchange:
+        """A turn as a client shows it."""
+        return Exchange(turn.question, turn.reply or "")
 
     async def erase(self) -> None:
         """Delete the whole thread for good: afterwards it is in no state, no memory and no file.

@@ -122,6 +122,12 @@ class SceneTalk(Conversation):
     def _labels(self) -> Labels | None:
         return None if self.store is None else Labels(self.store, SCENES)  # of all roles: a cast changes
 
+    def _as_shown(self, turn: Turn) -> Exchange:
+        """A turn as a client shows it: who says a line stands in front, also of one that is alone."""
+        begins = f"{turn.speakers[0]}: " if len(turn.speakers) == 1 else ""
+        said = turn.reply or ""
+        return Exchange(turn.question, said if said.startswith(begins) else begins + said)
+
     async def take_turn_after(
         self, history: Sequence[Exchange], message: str | HumanMessage, show: Show = lambda _: None
     ) -> dict[str, Any]:

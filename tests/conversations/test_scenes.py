@@ -378,6 +378,18 @@ async def test_what_was_said_before_a_turn_that_is_deleted_stays_with_who_heard_
     assert "under the hearth" in await asked(library, "ben", "Where is the brass key?")
 
 
+async def test_where_a_turn_is_left_out_each_has_said_and_heard_what_it_has(library: Path) -> None:
+    lines = ("/whisper Ben: The brass key is under the hearth.", "Ada, a fine night.", "Tom, come out.", "/next ben")
+    await played(library, *lines, user_role="Squire", next="named")
+    async with open_scene(scene_of(library, ScriptedChatModel(), user_role="Squire"), thread_of("inn")) as talk:
+        before = [one for one in await lines_of(talk) if one.turn]
+        left = (await talk.history())[1]
+        await talk.leave_out(left.id)
+        after = [one for one in await lines_of(talk) if one.turn]
+    told = [(one.kind, one.role, one.text, one.heard) for one in before if one.turn != left.id]
+    assert [(one.kind, one.role, one.text, one.heard) for one in after] == told
+
+
 async def test_a_role_may_have_a_longer_window_than_the_scene(library: Path) -> None:
     long = {"role": "ada", "method": "vanilla", "settings": {"window": 40, "talk_tokens": 0}}
     short = {"role": "ben", "method": "vanilla", "settings": {"talk_tokens": 0}}
