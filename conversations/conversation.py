@@ -1,7 +1,7 @@
 """A conversation: turns on one thread of a workflow, one at a time, with its past open to change."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from copy import copy
 from pathlib import Path
@@ -34,7 +34,7 @@ from dramaturg.conversations.turns import (
 from dramaturg.models.answer_cache import ANSWERS, forget_answers
 from dramaturg.models.environment import environment
 from dramaturg.nodes.dialogues.relations import TURN
-from dramaturg.nodes.run import RoleContext, run_of
+from dramaturg.nodes.run import RoleContext, library_of
 from dramaturg.nodes.talk.memory import drop_indexes
 from dramaturg.nodes.turn import question_in
 from dramaturg.stores.conversations.labels import Label, Labels, as_title
@@ -303,8 +303,12 @@ class Conversation:
                 raise ValueError(f"This branch has no turn {turn!r}: its turns are in the history.")
             after = await self.thread.settled(said[at - 1].checkpoint) if at else None
             after = after or await self.thread.go_to(None)
-            later = [Exchange(one.question, one.reply or "") for one in said[at + 1 :]]
+            later = [self._as_shown(one) for one in said[at + 1 :]]
             await self.thread.go_to(await self._written_down(later, await self._whole_talk(after) or after))
+
+    def _as_shown(self, turn: Turn) -> Exchange:
+        """A turn as a client shows it."""
+        return Exchange(turn.question, turn.reply or "")
 
     async def erase(self) -> None:
         """Delete the whole thread for good: afterwards it is in no state, no memory and no file.
@@ -313,7 +317,7 @@ class Conversation:
         still there, and erased by the same call.
         """
         async with self.turn():
-            for stored in self._stored:
+            for stored in await self._stored():
                 await stored.records.hide()  # from now on nothing of it comes back in another talk
                 await self._take_out_elsewhere(stored)
             await self.discard()
@@ -324,7 +328,7 @@ class Conversation:
     async def discard(self) -> None:
         """Delete what is kept of the thread, for who holds it."""
         # Memories first: killed in between, the thread is still there to be erased; a turn can miss a memory.
-        for stored in self._stored:
+        for stored in await self._stored():
             await stored.memories.drop_all()
             await stored.records.drop_all()
             drop_indexes(stored.records)
@@ -333,7 +337,7 @@ class Conversation:
 
     async def remembered_by(self, role: str) -> list[TalkRecord]:
         """What one role of a scene has heard, on all branches, the first said first."""
-        kept = [one for stored in self._stored if stored.records.role == role for one in await stored.records.all()]
+        kept = [] if self.store is None else await self._stored_by(role).records.all()
         return [one for one in kept if not one.is_forgotten]
 
     async def remembered(self) -> list[TalkRecord]:
@@ -342,7 +346,7 @@ class Conversation:
         Of a turn that nothing is kept of, the id is that of the turn. What several roles of a scene have heard, each of
         them remembers.
         """
-        kept = [one for stored in self._stored for one in await stored.records.all()]
+        kept = [one for stored in await self._stored() for one in await stored.records.all()]
         known = {line.id for one in kept for line in one.said}
         turns = (await all_turns(self.saver, self.thread.name)).values()
         shown = [as_record(turn) for turn in turns if turn.id not in known and turn.reply is not None]
@@ -353,12 +357,12 @@ class Conversation:
             return await self.saver.arewrite(self.thread.name, forgetting)
         return await rewrite_elsewhere(self.saver, self.thread.name, forgetting)
 
-    async def _rewritten_beside(self, forgetting: Forgetting, seen: dict[str, Any]) -> int:
+    async def _rewritten_beside(self, stored: Sequence["_Stored"], forgetting: Forgetting, seen: dict[str, Any]) -> int:
         """Rewrite the user's other talks, but for those that still end as they did when they were rewritten last."""
         states = 0
-        for stored in self._stored:
-            for other in sorted(await stored.records.beside()):
-                async with self._kept_elsewhere(stored.records.role, other) as there, there.turn():
+        for one in stored:
+            for other in sorted(await one.records.beside()):
+                async with self._kept_elsewhere(one.records.role, other) as there, there.turn():
                     head = await there.thread.head()  # a turn that was being taken has ended now
                     end = head and (id_of(head.config), len(head.pending_writes or ()))
                     if other not in seen or seen[other] != end:
@@ -387,23 +391,23 @@ class Conversation:
         memories = of_turns(messages, await stored.memories.ids())
         await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
         if await stored.records.beside():
-            words.spare(await self._own_texts())
+            words.spare(await self._own_texts(stored.records.role))
             sources = {f"{TURN}{one}" for one in messages}
             came_back = Forgetting({}, messages, words, memories | sources, everywhere=True)
-            await self._rewritten_beside(came_back, {})
+            await self._rewritten_beside([stored], came_back, {})
 
-    async def _own_texts(self) -> list[str]:
-        """What the role's own files say: that stands in other talks without this one."""
-        role = (await run_of(self.context)).role
-        card = role.card
-        return await asyncio.to_thread(
-            lambda: [
-                card.profile,
-                *card.greetings,
-                *(one.text for one in role.documents()),
-                *(line.text for line in role.dialogues()),
-            ]
-        )
+    async def _own_texts(self, of: str) -> list[str]:
+        """What a role's own files say: that stands in other talks without this one; nothing, where it is gone."""
+
+        def read() -> list[str]:
+            library = library_of(self.context)
+            if not library.holds(of):
+                return []
+            role = library.open(of)
+            texts = [one.text for one in role.documents()] + [line.text for line in role.dialogues()]
+            return [role.card.profile, *role.card.greetings, *texts]
+
+        return await asyncio.to_thread(read)
 
     async def label(self) -> Label:
         """What a person has set about this talk: its title, and whether it is pinned."""
@@ -434,7 +438,7 @@ class Conversation:
 
     async def memories(self) -> list[ConversationMemory]:
         """What Emotional RAG has made of turns of this conversation, on all branches, oldest first."""
-        return [one for stored in self._stored for one in await stored.memories.all()]
+        return [one for stored in await self._stored() for one in await stored.memories.all()]
 
     async def pin(self, ids: Iterable[str], *, pinned: bool = True) -> int:
         """Have what was said come back whatever is asked, or no more.
@@ -446,11 +450,9 @@ class Conversation:
         Returns:
             How much is kept of that; nothing, where it cannot come back.
         """
-        if not self._stored:
-            return 0
         async with self.turn():
             meant, count = set(ids), 0
-            for stored in self._stored:
+            for stored in await self._stored():
                 said = [one for one in await stored.records.all() if not one.is_forgotten and is_meant(one, meant)]
                 made = [one for one in await stored.memories.all() if {one.id, one.turn} & meant]
                 await stored.records.pin((one.id for one in said), pinned=pinned)
@@ -461,7 +463,7 @@ class Conversation:
 
     async def notes(self) -> list[Note]:
         """The user's notes, which the role is shown whatever is said, the oldest first."""
-        return [one for stored in self._stored for one in await stored.records.notes()]
+        return [one for stored in await self._stored() for one in await stored.records.notes()]
 
     async def note(self, text: str) -> Note:
         """Have the role keep something in mind, on all branches.
@@ -484,7 +486,10 @@ class Conversation:
             if {one.id, one.turn} & meant or words.are_in(one.question) or words.are_in(one.answer)
         ]
         meant |= {one.turn for one in made}
-        return Forgotten(going(await self.remembered(), meant, phrase), notes, made)
+        said, steps = await self.remembered(), await all_steps(self.saver, self.thread.name)
+        messages = {line.id for one in going(said, meant, phrase) for line in one.said}
+        messages = Forgetting(steps, messages, words).messages  # in a scene, what was answered is kept by itself
+        return Forgotten([one for one in said if is_meant(one, messages)], notes, made)
 
     async def forget(self, ids: Iterable[str] = (), phrase: str = "") -> Forgotten:
         """Forget for good what was said: afterwards it is in no state, no memory and no file of this conversation.
@@ -509,7 +514,7 @@ class Conversation:
             )
         async with self.turn():
             await self._settle(await self.thread.unfinished())
-            gone, stored = await self.to_forget(ids, phrase), self._stored
+            gone, stored = await self.to_forget(ids, phrase), await self._stored()
             if not (gone.said or gone.notes or gone.made):
                 return gone
             lines = [line for one in gone.said for line in one.said]
@@ -528,7 +533,7 @@ class Conversation:
             sources = {f"{TURN}{one}" for one in messages}  # of what DRMR was told of this talk in another
             came_back = Forgetting({}, messages, words, memories | sources, everywhere=True)
             seen = dict[str, Any]()
-            states += await self._rewritten_beside(came_back, seen)
+            states += await self._rewritten_beside(stored, came_back, seen)
             await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
             for one in stored:
                 await one.memories.drop(memories)
@@ -538,7 +543,7 @@ class Conversation:
                 await one.records.drop_notes(note.id for note in gone.notes)
                 await one.records.forget_made(words.are_in)
                 await one.records.forget(record.id for record in gone.said)
-            states += await self._rewritten_beside(came_back, seen)  # where it came back meanwhile
+            states += await self._rewritten_beside(stored, came_back, seen)  # where it came back meanwhile
             return gone._replace(states=states, summaries=forgetting.summaries)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
@@ -609,15 +614,23 @@ class Conversation:
     def talk_records(self) -> TalkRecords | None:
         """Where what is said is kept, so that it comes back; None: nothing of it is to."""
         wanted = getattr(self.context, "talk_tokens", 0) and self.thread.keeps_talk
-        return self._stored[0].records if self._stored and wanted else None
+        return self._stored_by(self.context.role).records if self.store is not None and wanted else None
 
-    @property
-    def _stored(self) -> "list[_Stored]":
-        """What each role of the conversation remembers of it; nothing, where there is no store."""
-        if self.store is None:
-            return []
-        places = [(store_of(self.store, role), role, self.thread.name) for role in self.context.playing]
-        return [_Stored(ConversationMemories(*place), TalkRecords(*place)) for place in places]
+    async def heads(self) -> Mapping[str, Sequence[str]]:
+        """Of each role that remembers something of this conversation the last records that are named, by its id.
+
+        The first is that of the talk as it is now; a turn under way may have kept what its checkpoint does not show.
+        """
+        head = await self.thread.head()
+        return {self.context.role: talk_heads_in(head) if head else []}
+
+    async def _stored(self) -> "list[_Stored]":
+        """What each role remembers of this conversation; nothing, where there is no store."""
+        return [] if self.store is None else [self._stored_by(role) for role in await self.heads()]
+
+    def _stored_by(self, role: str) -> "_Stored":
+        place = (store_of(self.store, role), role, self.thread.name)
+        return _Stored(ConversationMemories(*place), TalkRecords(*place))
 
     @property
     def _labels(self) -> Labels | None:
@@ -657,18 +670,17 @@ class Conversation:
 
         Reads all checkpoints of the thread, if anything is kept of it.
         """
-        kept = [(stored, await stored.memories.ids(), await stored.records.all()) for stored in self._stored]
+        kept = [(stored, await stored.memories.ids(), await stored.records.all()) for stored in await self._stored()]
         if not any(made or said for _, made, said in kept):
             return
         steps = (await all_steps(self.saver, self.thread.name)).values()
         turns = {str(message.id) for step in steps for message in step.said}  # of a scene, what each role has said
         if unfinished := await self.thread.unfinished():
             turns.add(unfinished.id)
-        # A turn under way may have kept what its checkpoint does not show yet.
-        head = await self.thread.head()
+        heads = await self.heads()
         for stored, made, _ in kept:
             await stored.memories.drop(made - of_turns(turns, made))
-            await stored.records.drop_lost(turns, talk_heads_in(head) if head else ())
+            await stored.records.drop_lost(turns, heads[stored.records.role])
 
     async def _turn(self, turn: str) -> Turn:
         if found := await self.thread.find(turn):

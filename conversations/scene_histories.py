@@ -4,20 +4,24 @@ What was said here before keeps those who heard it then, however the client show
 deletion, who was not there has not heard it either.
 """
 
+import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.types import Overwrite
 
-from dramaturg.conversations.alignment import Exchange, as_heard, named_lines
+from dramaturg.conversations.alignment import Exchange, Place, as_heard, named_lines
 from dramaturg.conversations.conversation import SCENES, Conversation
+from dramaturg.conversations.forgetting import parts_in
 from dramaturg.conversations.thread import Show, last_node
-from dramaturg.conversations.turns import all_steps, id_of
-from dramaturg.nodes.run import Run, run_of
+from dramaturg.conversations.turns import Turn, all_steps, id_of
+from dramaturg.nodes.run import Run, library_of, run_of
 from dramaturg.nodes.scene.presence import (
     COMMAND,
     USER,
@@ -34,6 +38,7 @@ from dramaturg.nodes.scene.presence import (
     names_at,
     stage_in,
     staged,
+    told_apart,
     told_by_user,
     told_of,
     user_name,
@@ -107,9 +112,21 @@ class SceneTalk(Conversation):
 
     present: tuple[str, ...] | None = None
 
+    async def heads(self) -> Mapping[str, Sequence[str]]:
+        """The same of a scene: of the cast, and behind it of all others who have heard something on any branch."""
+        heard = await heard_on(self.saver, self.thread.name)
+        cast = self.context.playing
+        return {role: heard.get(role, []) for role in (*cast, *sorted(heard.keys() - {*cast}))}
+
     @property
     def _labels(self) -> Labels | None:
         return None if self.store is None else Labels(self.store, SCENES)  # of all roles: a cast changes
+
+    def _as_shown(self, turn: Turn) -> Exchange:
+        """A turn as a client shows it: who says a line stands in front, also of one that is alone."""
+        begins = f"{turn.speakers[0]}: " if len(turn.speakers) == 1 else ""
+        said = turn.reply or ""
+        return Exchange(turn.question, said if said.startswith(begins) else begins + said)
 
     async def take_turn_after(
         self, history: Sequence[Exchange], message: str | HumanMessage, show: Show = lambda _: None
@@ -138,11 +155,18 @@ class SceneTalk(Conversation):
         heard = [told["witnesses"] for one in said if one.type == "human" and (told := told_of(one))]  # type: ignore[arg-type]
         return [role for role in heard[0] if all(role in one for one in heard)] if heard else None
 
+    async def _place_of(self, history: Sequence[Exchange], head: Sequence[Turn]) -> Place:
+        heard = parts_in(await self.thread.values())
+        if heard.keys() - {*self.context.playing}:  # their lines stand in the history with their names
+            run: Any = await run_of(self.context)
+            self.names = [name for one in await with_former(run, heard) for name in one.names]
+        return await super()._place_of(history, head)
+
     async def _written_down(self, new: Sequence[Exchange], after: str) -> str:
         if not new:
             return after
         run: Any = await run_of(self.context)
-        members, state = await members_of(run), await self.thread.values(after)
+        members, state = await with_former(run, await self.heads()), await self.thread.values(after)
         before = stage_in(state, run.settings)
         if self.present is not None:
             before = {**staged(self.present, before, run.settings), "user": True}
@@ -165,6 +189,44 @@ class SceneTalk(Conversation):
             where = self.thread.address(after)
             after = id_of(await graph.aupdate_state(where, values, as_node=last_node(graph)))
         return after
+
+
+async def heard_on(saver: BaseCheckpointSaver[Any], thread: str) -> dict[str, list[str]]:
+    """Who has heard something in a scene, with the last record of what each has at the end of each branch, now first.
+
+    Args:
+        saver: where the scene is kept.
+        thread: its name.
+
+    Returns:
+        The records by the ids of the roles; none, where nothing is kept of what a role has heard.
+    """
+    steps, found = await all_steps(saver, thread), dict[str, list[str]]()
+    inner = {step.parent_id for step in steps.values()}
+    for end in (one for one in steps if one not in inner):
+        where: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": "", "checkpoint_id": end}}
+        saved = await saver.aget_tuple(where)
+        for role, memory in parts_in(saved.checkpoint["channel_values"]).items() if saved else ():
+            head = memory.get("talk_head")
+            found.setdefault(role, []).extend([head] if isinstance(head, str) and head else [])
+    return found
+
+
+async def with_former(run: Run[SceneSettings], heard: Iterable[str]) -> list[Member]:
+    """The cast by their names, and behind them those of the roles that have heard something who play no more.
+
+    One that is gone from the library has its id for a name.
+    """
+    members, library = await members_of(run), library_of(run.settings)
+
+    def names_of(role: str) -> Member:
+        card = library.open(role).card if library.holds(role) else None
+        return Member(role, card.name if card else role, (card.name, role, *card.aliases) if card else (role,))
+
+    for role in sorted({*heard} - {*run.settings.playing}):
+        members.append(await asyncio.to_thread(names_of, role))
+    names = told_apart({one.role: one.name for one in members})
+    return [one._replace(name=names[one.role]) for one in members]
 
 
 def read(
@@ -208,7 +270,9 @@ def of_role(run: Run[SceneSettings], by: str, text: str, stage: Stage, members: 
     if not by and as_heard(text) == as_heard(silence.text):
         return Told(kind="silence", by="", to=[], witnesses=[], text="", when="")
     whom, text = whisper_in(run, text) if by else ("", text)
-    to = (names_at(whom, members)[0] or (USER,)) if whom else ()
+    to: tuple[str, ...] = (USER,) if whom else ()
+    with suppress(ValueError):  # of several who are called so, none is meant more than the other
+        to = names_at(whom, members)[0] or to
     return Told(
         kind="whisper" if to else "line" if by else "narration",
         by=by,

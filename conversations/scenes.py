@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
 from dramaturg.conversations.opening import elsewhere, kept_with, scenes_begun, scenes_kept
+from dramaturg.conversations.scene_histories import SceneTalk, heard_on, with_former
 from dramaturg.conversations.turns import Turn, all_steps, said_until
 from dramaturg.nodes.run import RoleContext, Run, library_of, run_of
 from dramaturg.nodes.scene.presence import (
+    MOST_ROLES,
     USER,
     Member,
     Player,
@@ -42,6 +45,7 @@ from dramaturg.workflows import scene
 from dramaturg.workflows.scene import SceneContext, beginning
 
 __all__ = [
+    "cast_of",
     "kept_scene",
     "lines_of",
     "open_scene",
@@ -125,7 +129,7 @@ async def usual_thread_of(library: Library, name: str) -> str:
 
 
 @asynccontextmanager
-async def open_scene(context: SceneContext, thread: str, *, patience: float = PATIENCE) -> AsyncIterator[Conversation]:
+async def open_scene(context: SceneContext, thread: str, *, patience: float = PATIENCE) -> AsyncIterator[SceneTalk]:
     """Open the conversation that plays a scene; what each role has heard is kept with its other talks.
 
     Args:
@@ -136,7 +140,7 @@ async def open_scene(context: SceneContext, thread: str, *, patience: float = PA
     await members_of(await run_of(context))  # refuses a role that is not there
     library = library_of(context)
     async with scenes_kept(library) as kept:
-        yield Conversation(
+        yield SceneTalk(
             scene.build(),
             kept.saver,
             context,
@@ -156,18 +160,11 @@ async def scenes_heard(context: RoleContext) -> list[str]:
     return [one.thread for one in talks]
 
 
-async def kept_scene(library: Library, thread: str) -> SceneContext:
-    """A scene as it is kept, to be looked at and forgotten of: with all who have played in it, wherever its file is.
-
-    Raises:
-        RoleError: nothing was said on this thread.
-    """
-    async with scenes_kept(library) as kept:
-        saved = await kept.saver.aget_tuple({"configurable": {"thread_id": thread, "checkpoint_ns": ""}})
-    played = sorted((saved.checkpoint["channel_values"].get("parts") or {}) if saved else ())
-    if not played:
-        raise RoleError(f"Nothing was said in {thread!r}: `dramaturg scene` lists the scenes.")
-    return SceneContext(library=library, cast=tuple(Player(role=role) for role in played))
+async def kept_scene(saver: BaseCheckpointSaver[Any], library: Library, thread: str) -> SceneContext | None:
+    """A scene as it is kept, to be looked at and forgotten of, whatever became of its file; None: it has not begun."""
+    heard = await heard_on(saver, thread)
+    there = [role for role in sorted(heard) if await asyncio.to_thread(library.holds, role)][:MOST_ROLES]
+    return SceneContext(library=library, cast=tuple(Player(role=role) for role in there)) if there else None
 
 
 class Spoken(NamedTuple):
@@ -274,9 +271,18 @@ class Replay:
 
 
 async def replay_of(talk: Conversation) -> Replay:
-    """What tells who was there in a scene."""
+    """What tells who was there in a scene, also of those who play in it no more."""
+    own: Any = talk.context
+    members = await cast_of(talk)
+    gone = (Player(role=one.role, absent=True) for one in members if one.role not in own.playing)
+    run: Any = await run_of(own.model_copy(update={"cast": (*own.cast, *gone)}))
+    return Replay(run, members)
+
+
+async def cast_of(talk: Conversation) -> list[Member]:
+    """Who plays in a scene, and behind them who has heard something in it and plays no more."""
     run: Any = await run_of(talk.context)
-    return Replay(run, await members_of(run))
+    return await with_former(run, await talk.heads())
 
 
 async def lines_of(talk: Conversation, turn: Turn | None = None) -> list[Spoken]:
@@ -315,14 +321,19 @@ async def played_turns(talk: Conversation) -> dict[str, Played]:
 
 async def script_of(talk: Conversation) -> list[str]:
     """The lines of a scene on its branch, as Fountain writes a play, with who heard what was not for all."""
-    run: Any = await run_of(talk.context)
-    names = {one.role: one.name for one in await members_of(run)}
+    own: Any = talk.context
+    names = {one.role: one.name for one in await cast_of(talk)}
     lines = [f"Title: {talk.thread.name.removeprefix(SCENES).partition('/')[0]}", ""]
-    if run.settings.place:
-        lines += [f".{' '.join(run.settings.place.split())}", ""]
+    if own.place:
+        lines += [f".{' '.join(own.place.split())}", ""]
     for one in await lines_of(talk):
         heard = [names[role] for role in names if role in one.heard]
         whispers = ["(whispers)"] if one.name and one.kind == "whisper" else []
         noted = "" if len(heard) == len(names) else f" [[heard by {', '.join(heard) or 'nobody'}]]"
-        lines += [f"@{one.name}", *whispers, f"{one.text}{noted}", ""] if one.name else [f"!{one.text}{noted}", ""]
+        text = one.text.replace("[[", "[ [").replace("/*", "/ *").splitlines() or [""]  # no note, and nothing left out
+        if one.name:  # a line of two spaces is no end of what somebody says
+            said = "\n".join(line if line.strip() else "  " for line in text)
+            lines += [f"@{' '.join(one.name.split())}", *whispers, f"{said}{noted}", ""]
+        else:
+            lines += ["\n".join(f"!{line}" if line.strip() else "" for line in text) + noted, ""]
     return lines

@@ -5,7 +5,7 @@ place from what is known. It is made once a moment, and kept with the version.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -17,7 +17,7 @@ from dramaturg.stores.documents.memories import Lines, form_of, read_memory_file
 from dramaturg.stores.documents.reading import parse_lines
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.files import sha256
-from dramaturg.stores.index.dialogues import DialogueStore
+from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 from dramaturg.stores.index.folder import IndexStore, LeftOut, left_out_of
 from dramaturg.stores.index.graph import KnowledgeGraph
 from dramaturg.stores.index.memories import MemoryStore
@@ -97,35 +97,77 @@ def keep_cut(store: "S", key: Hashable, made: "S") -> "S":
 
 
 def _cut(index: "Index[Any, S]", store: "S", as_of: AsOf, card: RoleCard) -> "S":
-    sources: Any = MadeFrom(index, store)
-    cut: Any
+    sources, cut = MadeFrom(index, store), cast("Any", store)
     if isinstance(store, KnowledgeGraph):
         texts = TimedTexts(sources.documents(), as_of.timeline)
-        cut = store.cut_to(texts.verdicts(as_of.knows), texts.known(as_of.knows), (card.name, *card.aliases))
-    elif isinstance(store, PassageStore):
-        known = TimedTexts(sources.documents(), as_of.timeline).verdicts(as_of.knows)
-        cut = _kept(store, "passages", [known(one.source, one.start, one.end) for one in store.passages])
-    elif isinstance(store, MemoryStore):
-        lines = sources.lines()
-        found = [any_known(_of_places(one.places, one.when, lines, as_of)) for one in store.memories]
-        cut = _kept(store, "memories", found)
-    elif isinstance(store, DialogueStore):
-        lines = sources.lines()
-        cut = _kept(store, "dialogues", [_of_scene(one.source, one.scene, lines, as_of) for one in store.dialogues])
-    else:
-        raise TypeError(f"Nothing says how {type(store).__name__} is cut to a time.")
-    return cast("S", cut)
+        known = texts.known(as_of.knows)
+        return cast("S", store.cut_to(texts.verdicts(as_of.knows), known, (card.name, *card.aliases)))
+
+    def parts() -> Callable[[str, int, int], bool | None]:
+        return TimedTexts(sources.documents(), as_of.timeline).verdicts(as_of.knows)
+
+    def lines(found: Sequence[Memory | DialogueLine], when: str) -> bool | None:
+        times = {when_of_line(one, as_of.timeline) for one in found} or {when} - {""}
+        return as_of.knows(read_moment(one, as_of.timeline) for one in times if one) if times else None
+
+    kind, known_of = verdicts(store, sources, parts, lines)
+    rows = [at for at, one in enumerate(known_of) if one]
+    return cast("S", cut.cut(rows, {kind: left_out_of(known_of)}))
 
 
-def _kept(store: Any, kind: str, known: Sequence[bool | None]) -> Any:
-    rows = [at for at, one in enumerate(known) if one]
-    return store.cut(rows, {kind: left_out_of(known)})
+def verdicts(
+    store: IndexStore,
+    sources: "MadeFrom",
+    parts: Callable[[], Callable[[str, int, int], bool | None]],
+    lines: Callable[[Sequence[Memory | DialogueLine], str], bool | None],
+) -> tuple[str, list[bool | None]]:
+    """What a version has, passages, memories or dialogues, and of each in its order whether it is known.
+
+    Args:
+        store: the version.
+        sources: what it was made from.
+        parts: gives what says whether a part of a document is known, by its name, start and end.
+        lines: says whether a copy of a memory, or of a dialogue, is known by its lines, none where they are lost, and
+            the time that the version itself has for it.
+    """
+    if isinstance(store, PassageStore):
+        known = parts()
+        return "passages", [known(one.source, one.start, one.end) for one in store.passages]
+    files = sources.lines()
+    if isinstance(store, MemoryStore):
+        copies = ([(line_at(place, files), one.when or "") for place in one.places] for one in store.memories)
+        return "memories", [any_known(lines(*copy) for copy in of) for of in copies]
+    if isinstance(store, DialogueStore):
+        return "dialogues", [any_known(lines(copy, "") for copy in copies_of(one, files)) for one in store.dialogues]
+    raise TypeError(f"Nothing says what of {type(store).__name__} is known.")
 
 
 def any_known(found: Iterable[bool | None]) -> bool | None:
     """Whether one of several copies of a thing is known: then it is."""
     told = {*found}
     return True if True in told else False if False in told else None
+
+
+def line_at(place: str, files: Mapping[str, Lines]) -> list[Memory | DialogueLine]:
+    """The line at a place; none where it is lost."""
+    name, number = split_place(place)
+    line = files.get(name, {}).get(number)
+    return [] if line is None else [line]
+
+
+def copies_of(one: StoredDialogue, files: Mapping[str, Lines]) -> list[list[DialogueLine]]:
+    """The lines of a dialogue where it says that it is from; none where they are lost.
+
+    What only some know of a scene is a dialogue of its own. Where two say the same, either may be meant.
+    """
+    found = _LINES.fullmatch(one.source)
+    lines = files.get(found["file"], {}) if found else {}
+    of, said = dict[Any, list[DialogueLine]](), {line.text for line in one.lines}
+    for at in range(int(found["first"]), int(found["last"] or found["first"]) + 1) if found else ():
+        line = lines.get(at)
+        if isinstance(line, DialogueLine) and line.scene == one.scene and " ".join(line.text.split()) in said:
+            of.setdefault(line.known_to, []).append(line)
+    return [copy for copy in of.values() if {" ".join(line.text.split()) for line in copy} == said]
 
 
 class MadeFrom:
@@ -189,34 +231,7 @@ def unread_times(role: "Role") -> list[str]:
     return [f"{place}: {when}" for place, when in said if when and not read_moment(when, timeline).is_read]
 
 
-def _of_places(
-    places: Iterable[str], when: str | None, files: Mapping[str, Lines], as_of: AsOf
-) -> Iterator[bool | None]:
-    """Of each copy of a memory, whether it is known; `when` is what its version says where its file is lost."""
-    for place in places:
-        name, number = split_place(place)
-        line = files.get(name, {}).get(number)
-        told = when if line is None else when_of_line(line, as_of.timeline)
-        yield None if line is None and not told else as_of.knows_text(told)
-
-
 _LINES = re.compile(r"(?P<file>.+):(?P<first>[0-9]+)(?:–(?P<last>[0-9]+))?")
-
-
-def _of_scene(source: str, scene: str, files: Mapping[str, Lines], as_of: AsOf) -> bool | None:
-    """Whether all lines of a dialogue are known; None also where nobody knows any more which they were."""
-    texts = {when_of_line(line, as_of.timeline) for line in dialogue_lines(source, scene, files)}
-    return as_of.knows(read_moment(text, as_of.timeline) for text in texts if text) if texts else None
-
-
-def dialogue_lines(source: str, scene: str, files: Mapping[str, Lines]) -> list[DialogueLine]:
-    """The lines of a scene where a dialogue says that it is from; none where that is lost."""
-    found = _LINES.fullmatch(source)
-    if not found or found["file"] not in files:
-        return []
-    lines = files[found["file"]]
-    numbers = range(int(found["first"]), int(found["last"] or found["first"]) + 1)
-    return [line for at in numbers if isinstance(line := lines.get(at), DialogueLine) and line.scene == scene]
 
 
 def not_yet(as_of: AsOf, left_out: Mapping[str, LeftOut], before: Mapping[str, Any]) -> dict[str, Any]:

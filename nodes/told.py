@@ -3,19 +3,16 @@
 Who knows a thing is written beside it (`known_to`). A version of whose sources none says so is read as it is.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from dramaturg.nodes.known import MadeFrom, dialogue_lines, keep_cut
+from dramaturg.nodes.known import MadeFrom, keep_cut, verdicts
 from dramaturg.nodes.text.splitter import plain, sections
 from dramaturg.nodes.text.timed import SaidTexts, Span
 from dramaturg.stores.documents.forms import Document, RoleCard
-from dramaturg.stores.documents.memories import Lines, read_memory_files, split_place
+from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.documents.secrets import KNOWN_TO, Known, RoleNames, is_told, own_names
-from dramaturg.stores.index.dialogues import DialogueStore, StoredDialogue
 from dramaturg.stores.index.graph import GRAPH_KIND, KnowledgeGraph
-from dramaturg.stores.index.memories import MemoryStore
-from dramaturg.stores.index.passages import PassageStore
 from dramaturg.stores.library import library_at
 from dramaturg.stores.names import normal_name
 
@@ -43,20 +40,16 @@ def _cut(index: "Index[Any, S]", store: "S", own: Known, card: RoleCard) -> "S":
     sources, some = MadeFrom(index, store), cast("Any", store)
     if not sources.mention(KNOWN_TO):
         return store
+    told = by_names(own)
     if isinstance(store, KnowledgeGraph):
-        texts, told = SaidTexts(sources.documents(), knowers_of), by_names(own)
+        texts = SaidTexts(sources.documents(), knowers_of)
         return cast("S", store.told(texts.verdicts(told), texts.known(told), (card.name, *card.aliases)))
-    if isinstance(store, PassageStore):
-        kind, told_part = "passages", SaidTexts(sources.documents(), knowers_of).verdicts(by_names(own))
-        told_of = [told_part(one.source, one.start, one.end) for one in store.passages]
-    elif isinstance(store, MemoryStore):
-        kind, lines = "memories", sources.lines()
-        told_of = [any(_told_line(place, lines, own) for place in one.places) for one in store.memories]
-    elif isinstance(store, DialogueStore):
-        kind, lines = "dialogues", sources.lines()
-        told_of = [_told_dialogue(one, lines, own) for one in store.dialogues]
-    else:
-        raise TypeError(f"Nothing says how {type(store).__name__} is cut to what a role has been told.")
+    kind, told_of = verdicts(
+        store,
+        sources,
+        lambda: SaidTexts(sources.documents(), knowers_of).verdicts(told),
+        lambda lines, _: bool(lines) and all(is_told(one.known_to, own) for one in lines),
+    )
     rows = [at for at, one in enumerate(told_of) if one]
     if len(rows) == len(told_of):
         return store
@@ -91,27 +84,12 @@ def knowers_of(one: Document) -> list[Span[Knowers]]:
     return spans
 
 
-def _told_line(place: str, files: Mapping[str, Lines], own: Known) -> bool:
-    """Whether a line is told to a role; one of a file that is lost is not."""
-    name, number = split_place(place)
-    line = files.get(name, {}).get(number)
-    return line is not None and is_told(line.known_to, own)
-
-
-def _told_dialogue(one: StoredDialogue, files: Mapping[str, Lines], own: Known) -> bool:
-    """Whether all lines of a dialogue are told to a role."""
-    lines = dialogue_lines(one.source, one.scene, files)
-    texts = {line.text for line in one.lines}
-    own_lines = [line for line in lines if " ".join(line.text.split()) in texts]
-    return bool(own_lines) and all(is_told(line.known_to, own) for line in own_lines)
-
-
 def told_documents(role: "Role") -> list[Document]:
     """The documents of a role with spaces in the place of what it has not been told."""
     told, found = by_names(role.own_names), list[Document]()
     for one in role.documents():
         text = one.text
-        for span in knowers_of(one):
+        for span in knowers_of(one) if one.known_to else ():
             if span.said is not None and not told([span.said]):
                 blank = "".join(sign if sign == "\n" else " " for sign in text[span.start : span.end])
                 text = text[: span.start] + blank + text[span.end :]

@@ -12,12 +12,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.opening import greetings_of, spoken_with
-from dramaturg.conversations.scenes import Played, Spoken, lines_of, played_turns
+from dramaturg.conversations.scenes import Played, Spoken, cast_of, lines_of, played_turns
 from dramaturg.conversations.turns import Turn
 from dramaturg.conversations.why import SAYS as LANGUAGES
 from dramaturg.conversations.why import why
-from dramaturg.nodes.run import run_of
-from dramaturg.nodes.scene.presence import members_of
 from dramaturg.server.access import Access
 from dramaturg.server.rooms import SCENE, Model, Rooms, thread_name, turn_at
 from dramaturg.server.scenes import Scenes
@@ -108,8 +106,7 @@ class Lookups:
         turn = await turn_of(talk, wanted) if wanted else None
         if wanted and turn is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
-        run: Any = await run_of(talk.context)
-        cast = [{"role": one.role, "name": one.name} for one in await members_of(run)]
+        cast = [{"role": one.role, "name": one.name} for one in await cast_of(talk)]
         lines = [
             {**line_shown(line), "turn": line.turn, "cells": [line.why(one["role"]) for one in cast]}
             for line in await lines_of(talk, turn)

@@ -248,7 +248,7 @@ class Rooms:
             raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
     async def conversation(self, model: Model, context: RoleContext, thread: str) -> Conversation:
-        """A conversation with a role, on a thread that may be new."""
+        """A conversation with a role, or a scene, on a thread that may be new."""
         kept = await self.kept(context)
         async with self._lock:
             if model not in self._talks:

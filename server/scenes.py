@@ -13,11 +13,11 @@ from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.opening import scenes_begun, threads_in
 from dramaturg.conversations.scene_histories import LATER_COMMAND, SceneTalk
-from dramaturg.conversations.scenes import read_scene, scenes_of
+from dramaturg.conversations.scenes import kept_scene, read_scene, scenes_of
 from dramaturg.conversations.thread import Part
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.nodes.run import opening_once, run_of
-from dramaturg.nodes.scene.presence import COMMAND, Player, called, members_of, told_of
+from dramaturg.nodes.scene.presence import COMMAND, MOST_ROLES, Player, called, members_of, told_apart, told_of
 from dramaturg.server.chat_requests import LONGEST_NAME, Heard, Shown, Unfit
 from dramaturg.server.reasoning import why
 from dramaturg.server.replies import Piece, Speech
@@ -29,7 +29,6 @@ from dramaturg.stores.names import normal_name
 from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.scene import SceneContext, flow_of
 
-MOST_ROLES = 8
 GO, NEXT = "/go", "/next"
 
 
@@ -85,11 +84,11 @@ class Scenes:
         about: dict[str, Any] = {"id": f"{SCENES}{name}", "name": words[:1].upper() + words[1:]}
         try:
             context = self._read(name, {})
-            cards = {role: card_in(listed, role) for role in context.playing}
+            names = told_apart({role: card_in(listed, role).name for role in context.playing})
         except (RoleError, ValueError) as error:
             return {**about, "place": "", "opening": "", "user": "", "cast": [], "error": str(error)}
         cast = [
-            {"role": one.role, "name": cards[one.role].name, "hidden": one.hidden, "absent": one.absent}
+            {"role": one.role, "name": names[one.role], "hidden": one.hidden, "absent": one.absent}
             for one in context.cast
         ]
         return {**about, "place": context.place, "opening": context.opening, "user": context.user_role, "cast": cast}
@@ -165,22 +164,23 @@ class Scenes:
         )
 
     async def talk(self, model: str, caller: str, thread: str) -> Conversation | None:
-        """A caller's thread of a scene, to be looked at; None: there is none.
+        """A caller's thread of a scene, to be looked at, also where the scene's file is gone; None: there is none.
 
         Raises:
-            UnknownModel: there is no such scene.
+            UnknownModel: there is no such scene, and no such thread.
+            RoleError: the same of one whose file cannot be read.
         """
-        context = SceneContext(library=self.rooms.library)
+        kept, context = await self.rooms.kept(SceneContext(library=self.rooms.library)), None
+        name = thread_name(of_caller(model, caller), thread)
+        begun = await kept.saver.aget_tuple({"configurable": {"thread_id": name, "checkpoint_ns": ""}}) is not None
         if model != f"{SCENES}{AUTO}":
-            context = await asyncio.to_thread(self._read, model.removeprefix(SCENES), {})
-        kept, name = await self.rooms.kept(context), thread_name(of_caller(model, caller), thread)
-        saved = await kept.saver.aget_tuple({"configurable": {"thread_id": name, "checkpoint_ns": ""}})
-        if saved is None:
-            return None
-        played = sorted(saved.checkpoint["channel_values"].get("parts") or {})
-        if model == f"{SCENES}{AUTO}" and played:
-            context = changed(context, cast=tuple(Player(role=role) for role in played))
-        return await self.rooms.conversation(SCENE, context, name)
+            try:
+                context = await asyncio.to_thread(self._read, model.removeprefix(SCENES), {})
+            except RoleError:
+                if not begun:
+                    raise
+        context = (context or await kept_scene(kept.saver, self.rooms.library, name)) if begun else None
+        return await self.rooms.conversation(SCENE, context, name) if context else None
 
     async def talks(self, model: str, caller: str, search: str = "") -> AsyncIterator[ListedTalk]:
         """A caller's threads of a scene, as they are listed, by the names that they have for the caller.

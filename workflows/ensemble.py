@@ -30,6 +30,7 @@ from dramaturg.nodes.part import OwnSettings, part
 from dramaturg.nodes.run import RoleContext, library_of, needs, open_run
 from dramaturg.nodes.self_contained import SelfContainedState, make_self_contained
 from dramaturg.nodes.talk.memory import keep_talk, recall_talk
+from dramaturg.nodes.told import told_documents
 from dramaturg.nodes.turn import (
     SummarySettings,
     TurnInput,
@@ -43,6 +44,7 @@ from dramaturg.nodes.turn import (
 from dramaturg.nodes.verification import VerificationSettings, verify
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.documents.memories import read_memory_files
+from dramaturg.stores.documents.secrets import is_told, told_among
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.role import Role
 from dramaturg.workflows import amadeus, drmr, emotional_rag, id_rag, role_rag
@@ -115,7 +117,10 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
     chosen = await asyncio.to_thread(parts_of, run.settings, run.role)
     if not chosen:
         among = ", ".join(sorted(run.settings.parts))
-        raise ValueError(f"{run.role.id!r} has files for none of the parts {among}: see docs/concepts/ensemble.md.")
+        raise ValueError(
+            f"{run.role.id!r} has files for none of the parts {among}, or nothing in them is told to it: see "
+            "docs/concepts/ensemble.md."
+        )
     gate = "identity" in chosen and run.settings.identity.gate
     checkers = [*(["gate"] if gate else []), *(["verifier"] if run.settings.verify else [])]
     evidence = {"parts": list(chosen)}
@@ -130,16 +135,19 @@ async def choose_parts(state: EnsembleState, runtime: Runtime[Any]) -> dict[str,
 
 
 def parts_of(context: EnsembleContext, role: Role) -> list[Part]:
-    """The parts that take part: those that are wanted, and that the role has something for; blocks."""
-    documents = any(one.text.strip() for one in role.documents())
-    files = read_memory_files(role.memory_files)
+    """The parts that take part: those that are wanted, and that the role has been told something for; blocks."""
+    documents, own = any(one.text.strip() for one in told_documents(role)), role.own_names
+    files = {
+        name: {at: one for at, one in lines.items() if is_told(one.known_to, own)}
+        for name, lines in read_memory_files(role.memory_files).items()
+    }
     memories = chain.from_iterable(memories_in(name, lines, role.card) for name, lines in files.items())
     there: dict[Part, bool] = {
         "passages": documents,
         "scope": documents,
         "memories": any(True for _ in memories),
-        "relations": bool(role.dialogues()),
-        "identity": bool(role.chronicle().triples) or context.identity.identity == "baseline",
+        "relations": bool(told_among(role.dialogues(), own)),
+        "identity": bool(told_among(role.chronicle().triples, own)) or context.identity.identity == "baseline",
     }
     return [name for name in PARTS if there[name] and name in context.parts]
 

@@ -1,5 +1,6 @@
 """A scene of several roles, each by a method of its own, with a memory of what it has heard and of nothing else."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from dramaturg.nodes.scene.presence import (
     heard_by,
     marked,
     members_of,
+    names_at,
     others_there,
     read_cue,
     said_by,
@@ -44,6 +46,7 @@ from dramaturg.workflows.names import METHODS
 
 SHARED = ("window", "summary_tokens", "talk_tokens", "known_as", "scenes")
 """Settings of the scene that each role has, unless it has its own."""
+WHISPER = re.compile(r"(?<!\S)/whisper(?![\w-])", re.IGNORECASE)
 MOST_KEPT = 20  # lines that were not heard, which the evidence of a reply names
 
 
@@ -218,33 +221,45 @@ def line_of(
         members: the cast.
         asked: the line that it answers.
     """
-    names = {one.role: one.name for one in members}
-    said = cue_in_line(text, members, [one for one in stage["present"] if one != role])
-    to = said.to if said.kind == "whisper" else answered(asked, role, stage["present"])
+    names, own = {one.role: one.name for one in members}, run.settings
+    there, others = [one for one in stage["present"] if one != role], [one for one in members if one.role != role]
+    if stage["user"] and own.user_role:
+        there.append(USER)
+        others.append(Member(USER, own.user_role, (own.user_role,)))
+    said = cue_in_line(text, others, there)
+    to = said.to or (role,) if said.kind == "whisper" else answered(asked, role, stage["present"])
     kind: Literal["whisper", "line"] = "whisper" if to else "line"
     line: Told = {
         "kind": kind,
         "by": role,
-        "to": [one for one in to if one != USER],
+        "to": [one for one in to if one not in (USER, role)],
         "witnesses": witnesses(stage, role, to),
         "text": audible(said.text) or "…",
         "when": asked["when"] if asked else "",
     }
     text = said.text
-    if whom := ", ".join(filter(None, (names.get(one, run.settings.user_role) for one in to))):  # else it is an aside
+    if whom := ", ".join(filter(None, (names.get(one, own.user_role) for one in to if one != role))):  # else an aside
         (only,) = run.prompt("whispers_to").messages(others=whom)
         text = f"{only.text} {text}"
     return text, line
 
 
 def cue_in_line(text: str, members: Sequence[Member], there: Sequence[str]) -> Cue:
-    """What a role's line does: it may whisper to who is there; all else that it writes is said."""
+    """What a role's line does: it may whisper to who is there; all else that it writes is said.
+
+    A whisper is never said aloud, also where it comes after something else: to nobody who is there, nobody hears it.
+    """
+    if whisper := WHISPER.search(text):
+        before, after = text[: whisper.start()].strip(), text[whisper.end() :].strip()
+        try:
+            to, said = names_at(after, members)
+        except ValueError:  # two are called so
+            to, said = (), after
+        return Cue("whisper", tuple(one for one in to if one in there), f"{before} {said}".strip())
     try:
         found = cue_in(text, members)
     except ValueError:  # to nobody of the cast, or without a word
         return cue_in(text.lstrip().lstrip("/"), members)
-    if found.kind == "whisper" and (to := tuple(one for one in found.to if one in there)):
-        return found._replace(to=to)
     return found if found.kind == "line" else found._replace(kind="line", to=(), text=found.text or text.strip())
 
 

@@ -160,7 +160,7 @@ def make_draft(known: KnownChronicle, model: str, *, dry_run: bool, again: bool,
     documents = told_documents(known.role)
     chunks = chunks_of(documents)
     if not chunks:
-        lacks = f"{known.role.id!r} has no persona document with text: write one into its folder persona/."
+        lacks = f"{known.role.id!r} has no persona document with text that is told to it: write one into persona/."
         raise RoleError(f"{lacks} {unread_sentence(known.role.root)}".strip())
     if dry_run:
         cost = {"documents": len(documents), "chunks": len(chunks), "questions": len(chunks)}

@@ -37,7 +37,7 @@ from dramaturg.cli.options import (
 from dramaturg.cli.output import excerpt, print_json, screen, table_of
 from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.forgetting import Forgotten
-from dramaturg.conversations.opening import open_conversation
+from dramaturg.conversations.opening import open_conversation, scenes_kept
 from dramaturg.conversations.scenes import kept_scene, open_scene, scenes_heard
 from dramaturg.nodes.dialogues.cast import letters_of
 from dramaturg.nodes.memories.emotions import EMOTIONS
@@ -216,7 +216,12 @@ def chosen(wish: Wish, known: KnownMemories) -> Listed:
 async def conversation(known: KnownMemories) -> AsyncIterator[Conversation]:
     """Open the conversation whose memories are meant, or the scene."""
     if known.thread.startswith(SCENES):
-        async with open_scene(await kept_scene(library_of(known.context), known.thread), known.thread) as scene:
+        library = library_of(known.context)
+        async with scenes_kept(library) as kept:
+            context = await kept_scene(kept.saver, library, known.thread)
+        if context is None:
+            raise RoleError(f"Nothing was said in {known.thread!r}: `dramaturg scene` lists the scenes.")
+        async with open_scene(context, known.thread) as scene:
             yield scene
         return
     async with open_conversation(EMOTIONAL_RAG, known.context, known.thread) as talk:

@@ -23,6 +23,7 @@ from dramaturg.stores.documents.memory_drafts import (
     reject_memories,
     write_memory_draft,
 )
+from dramaturg.stores.documents.secrets import told_among
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.role import Role
 
@@ -31,7 +32,7 @@ def make_draft(role: Role, model: str, *, again: bool, as_json: bool) -> None:
     """Draft memories from a role's profile and chronicle, in one question."""
     grounds = grounds_of(role)
     if not grounds:
-        raise RoleError(f"Nothing says who {role.id!r} is: write a `profile` into {CARD}, or a {CHRONICLE}.")
+        raise RoleError(f"Nothing told to {role.id!r} says who it is: write a `profile` into {CARD}, or a {CHRONICLE}.")
     if not again:
         refuse_second_memory_draft(role.root)
     with waiting("Drafting memories …"):
@@ -54,7 +55,7 @@ def grounds_of(role: Role) -> list[Ground]:
     """What says who a role is: the sentences of its profile, then those of its chronicle."""
     profile, known = role.card.profile, KnownChronicle(role)
     own = [Ground(CARD, text) for begin, end in sentences(profile) if (text := profile[begin:end].strip())]
-    return [*own, *(Ground(CHRONICLE, one) for one in known.said(known.triples()))]
+    return [*own, *(Ground(CHRONICLE, one) for one in known.said(told_among(known.triples(), role.own_names)))]
 
 
 async def drafted(role: Role, grounds: Sequence[Ground], model: str) -> tuple[MemoryDraft, Usage]:

@@ -24,6 +24,7 @@ from dramaturg.cli.options import (
 from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import uncast, unread
+from dramaturg.stores.documents.secrets import Tellable, told_among
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.library_folder import example_card, example_files, examples, written, written_for
 from dramaturg.stores.role import Role
@@ -155,9 +156,22 @@ def described(role: Role) -> dict[str, Any]:
             if found
         },
         "identity triples": len(role.chronicle().triples),
+        **({"known to others alone": kept} if (kept := kept_from(role)) else {}),
         "questions": len(role.questions()),
         "indexed": [line for kind in KINDS if (line := index_line(role, kind))],
     }
+
+
+def kept_from(role: Role) -> str:
+    """How much of a role's files others know and it does not, in words; empty: nothing."""
+    lines: dict[str, Sequence[Tellable]] = {
+        "memories": role.memories(),
+        "dialogue lines": role.dialogues(),
+        "identity triples": role.chronicle().triples,
+    }
+    counts = {"documents (whole or in part)": len(role.documents()) - len(role.told_whole())}
+    counts |= {what: len(those) - len(told_among(those, role.own_names)) for what, those in lines.items()}
+    return content(counts)
 
 
 def index_line(role: Role, kind: "IndexKind[Any, Any]") -> str:

@@ -94,13 +94,10 @@ def scene(
 
 async def show_heard(context: Any, thread: str, *, as_json: bool) -> None:
     """Show what was said, and which role has heard it."""
-    from dramaturg.conversations.scenes import lines_of, open_scene
-    from dramaturg.nodes.run import run_of
-    from dramaturg.nodes.scene.presence import members_of
+    from dramaturg.conversations.scenes import cast_of, lines_of, open_scene
 
     async with open_scene(context, thread) as talk:
-        run: Any = await run_of(talk.context)
-        spoken, members = await lines_of(talk), await members_of(run)
+        spoken, members = await lines_of(talk), await cast_of(talk)
     if not spoken:
         raise ValueError(nothing_said(thread))
     if as_json:

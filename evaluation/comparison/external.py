@@ -25,6 +25,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.errors import UNANSWERED, ModelError, UnusableAnswer
 from dramaturg.models.questions import write
 from dramaturg.nodes.run import RoleContext, language_of, run_of
+from dramaturg.nodes.told import told_documents
 from dramaturg.prompts import load
 from dramaturg.stores.files import canonical, read_if_there, write_bytes
 from dramaturg.stores.role import Role
@@ -207,7 +208,7 @@ async def external_method(
     """
     run = await run_of(context)
     role, chat, model = run.role, run.chat, await run.embedder()
-    texts = {one.name: one.text for one in await asyncio.to_thread(role.documents)}
+    texts = {one.name: one.text for one in await asyncio.to_thread(told_documents, role)}
     language = language_of(context, role)
     rests_on: list[Any] = [name, texts, model.name, chat.name, language]
     place = folder / name / hashlib.sha256(canonical(rests_on)).hexdigest()[:16]

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dramaturg.evaluation.comparison.contestants import Contestant
 from dramaturg.evaluation.comparison.external import PACKAGES
 from dramaturg.nodes.run import RunContext
+from dramaturg.nodes.told import told_documents
+from dramaturg.stores.documents.secrets import told_among
 from dramaturg.stores.role import Role
 from dramaturg.workflows.methods import chat_graph, preparations
 
@@ -24,7 +26,10 @@ OF_INDEX = {
 def require_all(methods: Sequence[Contestant], roles: Sequence[Role], shared: RunContext) -> None:
     """Refuse methods that a role has no files for; a ValueError names each role, method and what is missing."""
     if gone := [f"{role.id} lacks {one}" for role in roles for one in lacking(methods, role, shared)]:
-        raise ValueError(f"{'; '.join(gone)}: write it, or leave the role or the method out.")
+        raise ValueError(
+            f"{'; '.join(gone)}: write it, or leave the role or the method out. "
+            "What others alone know (known_to) does not count."
+        )
 
 
 def lacking(methods: Sequence[Contestant], role: Role, shared: RunContext) -> list[str]:
@@ -51,8 +56,9 @@ def needs_of(method: Contestant, role: Role, shared: RunContext) -> Iterator[str
 
 def has(role: Role, need: str) -> bool:
     """Whether a role has files for a need."""
+    own = role.own_names
     if need == DOCUMENTS:
-        return any(one.text.strip() for one in role.documents())
+        return any(one.text.strip() for one in told_documents(role))
     if need == CHRONICLE:
-        return bool(role.chronicle().triples)
-    return bool(role.dialogues()) or (need == MEMORIES and bool(role.memories()))
+        return bool(told_among(role.chronicle().triples, own))
+    return bool(told_among(role.dialogues(), own)) or (need == MEMORIES and bool(told_among(role.memories(), own)))

@@ -18,6 +18,8 @@ from dramaturg.models.chat import ChatModel
 from dramaturg.models.embeddings import Embedder
 from dramaturg.nodes.asking import asked_in_all
 from dramaturg.nodes.text.similarity import cosines
+from dramaturg.nodes.told import told_documents
+from dramaturg.stores.documents.secrets import told_among
 from dramaturg.stores.role import Role
 
 EVENTS = 3
@@ -231,9 +233,12 @@ def may_apply(metric: str, question: DatasetQuestion) -> bool:
 
 
 async def events_of(role: Role, question: str, embedder: Embedder) -> str:
-    """Return what of a role's documents and memories bears most on a question, the same for all methods."""
-    texts = [part.strip() for document in role.documents() for part in document.text.split("\n\n") if part.strip()]
-    texts += [one.text or f"{one.question} {one.answer}" for one in role.memories()]
+    """Return what of the documents and memories that a role has been told bears most on a question.
+
+    It is the same for all methods, at whatever time of the story they have the role speak.
+    """
+    texts = [part.strip() for one in told_documents(role) for part in one.text.split("\n\n") if part.strip()]
+    texts += [one.text or f"{one.question} {one.answer}" for one in told_among(role.memories(), role.own_names)]
     near = await cosines(embedder, question, texts)
     best = sorted(range(len(texts)), key=near.__getitem__, reverse=True)[:EVENTS]
     return "\n\n".join(texts[at] for at in sorted(best))

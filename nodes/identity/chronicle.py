@@ -18,7 +18,7 @@ from dramaturg.nodes.run import RoleContext, Run
 from dramaturg.prompts import filled
 from dramaturg.stores.documents.chronicle import triple_key
 from dramaturg.stores.documents.forms import Triple
-from dramaturg.stores.documents.secrets import is_told
+from dramaturg.stores.documents.secrets import told_among
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.folder import left_out_of
 from dramaturg.stores.library import open_role
@@ -138,7 +138,7 @@ async def identity_of(run: Run[IdentitySettings], state: IdentityState) -> Ident
     # What a program brings as `now` comes before the time that is set: then what cannot be compared with it may hold.
     told = AtMoment(as_of, role.card.timeline, surely=as_of == run.settings.as_of != "")
     there, there_of_office = chronicle.triples, rules.triples if rules else ()
-    own, duties = ([one for one in of if is_told(one.known_to, role.own_names)] for of in (there, there_of_office))
+    own, duties = (told_among(of, role.own_names) for of in (there, there_of_office))
     run.keep_untold(triples=len(there) + len(there_of_office) - len(own) - len(duties))
     held, not_held = at_moment(own, told)
     of_office, not_of_office = at_moment(duties, told)
@@ -202,13 +202,13 @@ def changes_in(state: Mapping[str, Any]) -> list[IdentityChange]:
 
 
 async def chronicled_identity(run: Run[IdentitySettings], state: IdentityState) -> Identity:
-    """The identity of a turn, where its chronicle has any triples, be they of another time.
+    """The identity of a turn, where its chronicle has any triples, be they of another time or known to others alone.
 
     Raises:
         RoleError: it has none.
     """
     identity = await identity_of(run, state)
-    if identity.triples or identity.not_held:
+    if identity.triples or identity.not_held or identity.role.chronicle().triples:
         return identity
     role = identity.role.id
     raise RoleError(

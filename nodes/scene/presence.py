@@ -6,6 +6,7 @@ it did not hear is in none of them, and takes no place in what is looked up.
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired
 
@@ -24,10 +25,12 @@ from dramaturg.nodes.turn import SummarySettings, TurnState, question_in, shown_
 from dramaturg.stores.conversations.talk import SCENE, told_in
 from dramaturg.stores.errors import near_or_all
 from dramaturg.stores.library import open_role
+from dramaturg.stores.names import normal_name
 
 __all__ = ["Called", "Player", "SceneSettings", "SceneState", "called", "heard_by", "read_cue"]
 
 Kind = Literal["line", "whisper", "narration", "event", "cue", "silence"]
+MOST_ROLES = 8
 USER = "user"
 """By whom a line is that the user says, among the ids of roles; no role can be called so in a scene."""
 
@@ -63,7 +66,7 @@ class InPlace:
 class SceneSettings(SummarySettings):
     """Who plays, where, and how it goes on."""
 
-    cast: Open[Annotated[tuple[Annotated[Player, InPlace()], ...], Field(min_length=1, max_length=8)]] = Field(
+    cast: Open[Annotated[tuple[Annotated[Player, InPlace()], ...], Field(min_length=1, max_length=MOST_ROLES)]] = Field(
         default=(
             Player(role="silver"),
             Player(role="hands"),
@@ -192,14 +195,24 @@ SOMEBODY = "0000"  # in the place of a name
 
 
 async def members_of(run: Run[SceneSettings]) -> list[Member]:
-    """The cast by their names; a role that is not there is a RoleError."""
+    """The cast by their names, of which no two are the same; a role that is not there is a RoleError."""
 
     def read() -> list[Member]:
         library = library_of(run.settings)
         cards = {role: open_role(role, library).card for role in run.settings.playing}
-        return [Member(role, card.name, (card.name, role, *card.aliases)) for role, card in cards.items()]
+        names = told_apart({role: card.name for role, card in cards.items()})
+        return [
+            Member(role, names[role], tuple(dict.fromkeys((names[role], card.name, role, *card.aliases))))
+            for role, card in cards.items()
+        ]
 
     return await asyncio.to_thread(read)
+
+
+def told_apart(names: Mapping[str, str]) -> dict[str, str]:
+    """The names of roles by their ids; behind one that several have stands the id."""
+    times = Counter(map(normal_name, names.values()))
+    return {role: name if times[normal_name(name)] == 1 else f"{name} ({role})" for role, name in names.items()}
 
 
 def cue_in(text: str, members: Sequence[Member]) -> Cue:
@@ -238,7 +251,11 @@ def cue_in(text: str, members: Sequence[Member]) -> Cue:
 
 
 def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str]:
-    """The roles that a text names at its beginning, and what follows them."""
+    """The roles that a text names at its beginning, and what follows them.
+
+    Raises:
+        ValueError: a name is that of several.
+    """
     found, known = list[str](), [(name.casefold(), one.role) for one in members for name in one.names]
     known.sort(key=lambda one: -len(one[0]))
     while True:
@@ -246,6 +263,8 @@ def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str
         for name, role in known:
             after = start[len(name) : len(name) + 1]
             if start.startswith(name) and not (after.isalnum() and after.isascii()):
+                if len(alike := {of for other, of in known if other == name}) > 1:
+                    raise ValueError(f"{text[: len(name)]} is the name of several here: {' or '.join(sorted(alike))}?")
                 found.append(role)
                 text = text[len(name) :]
                 break
@@ -261,7 +280,8 @@ def names_at(text: str, members: Sequence[Member]) -> tuple[tuple[str, ...], str
 def whisper_in(run: Run[Any], text: str) -> tuple[str, str]:
     """To whom a line is whispered that a role has said, and the line itself; empty: it is said aloud."""
     (only,) = run.prompt("whispers_to").messages(others=SOMEBODY)
-    found = re.match(re.escape(only.text.strip()).replace(SOMEBODY, "(.+?)"), text.strip())
+    whom = r"((?:[^()]|\([^()]*\))+|.+?)"  # a name may have brackets
+    found = re.match(re.escape(only.text.strip()).replace(SOMEBODY, whom), text.strip())
     return (found[1], text.strip()[found.end() :].strip()) if found else ("", text)
 
 
@@ -387,7 +407,7 @@ def told_by_user(run: Run[Any], cue: Cue, before: Stage, names: Mapping[str, str
     """Who is there after a message of the user's, and what is known of it as a line of the scene.
 
     Raises:
-        ValueError: it is whispered to somebody who is not there.
+        ValueError: it is whispered to somebody who is not there, or who leaves is hidden and others with it are not.
     """
     own = run.settings
     if cue.kind == "line" and not before["user"]:
@@ -403,6 +423,10 @@ def told_by_user(run: Run[Any], cue: Cue, before: Stage, names: Mapping[str, str
         case "next" | "go":
             kind = "cue"
         case "enter" | "leave" | "hide":
+            unseen = [one for one in cue.to if one in before["hidden"]]
+            if cue.kind == "leave" and unseen and len(unseen) < len(cue.to):
+                name = names[unseen[0]]
+                raise ValueError(f"Nobody knows that {name} is here: write /leave {name} by itself.")
             stage, kind = moved(before, cue.kind, cue.to, own), "event"
             text = event_text(run, cue, names)
     if kind == "cue":

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypeVar
 
 from pydantic import BeforeValidator
 
@@ -10,7 +10,8 @@ from dramaturg.stores.names import normal_name
 
 KNOWN_TO = "known_to"
 _LINE = re.compile(
-    r"^[ \t]*(?:<!--[ \t]*)?known_to[ \t]*:(?P<names>[^\n]*?)(?:-->)?[ \t]*$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*(?:[-+*>][ \t]+)?(?:<!--[ \t]*)?[*_`]{0,3}known_to[*_`]{0,3}[ \t]*[:：](?P<names>[^\n]*)$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"[,，、]")
 _WHAT = "must name roles, as [jim, silver]"
@@ -28,10 +29,10 @@ def names_of(said: Any) -> RoleNames:
         ValueError: it is neither.
     """
     if isinstance(said, str):
-        said = _BETWEEN.split(said.strip().removeprefix("[").removesuffix("]"))
+        said = _BETWEEN.split(said.strip().removesuffix("-->").strip(" \t*`").removeprefix("[").removesuffix("]"))
     if not isinstance(said, list | tuple) or not all(isinstance(one, str | int) for one in said):
         raise ValueError(_WHAT)
-    return tuple(name for one in said if (name := str(one).strip(" \t'\"")))
+    return tuple(name for one in said if (name := str(one).strip(" \t'\"*`")))
 
 
 KnownTo = Annotated[RoleNames | None, BeforeValidator(lambda said: None if said is None else names_of(said))]
@@ -55,3 +56,19 @@ def own_names(*names: str) -> Known:
 def is_told(known_to: Iterable[str] | None, own: Known) -> bool:
     """Whether a role of these names is among those who know a thing."""
     return known_to is None or any(normal_name(one) in own for one in known_to)
+
+
+class Tellable(Protocol):
+    """A memory, a line of a dialogue, or a triple."""
+
+    @property
+    def known_to(self) -> RoleNames | None:
+        """Who knows it; None: nobody says."""
+
+
+T = TypeVar("T", bound=Tellable)
+
+
+def told_among(things: Iterable[T], own: Known) -> list[T]:
+    """Those of some memories, lines or triples that a role of these names has been told."""
+    return [one for one in things if is_told(one.known_to, own)]

@@ -21,7 +21,7 @@ from dramaturg.stores.documents.forms import (
     card_text,
 )
 from dramaturg.stores.documents.reading import read_lines
-from dramaturg.stores.documents.secrets import is_told
+from dramaturg.stores.documents.secrets import told_among
 from dramaturg.stores.files import read_bytes
 from dramaturg.stores.formats.books import LONGEST_PROFILE, KeptBook, books_of, kept_books, placed, records_of
 from dramaturg.stores.formats.bounds import dumped
@@ -145,7 +145,7 @@ def card_of(role: Role) -> Card:
     data = _data(
         own,
         persona,
-        [Line(*map(str, (one.scene, one.speaker, one.text))) for one in lines if is_told(one.known_to, role.own_names)],
+        [Line(*map(str, (one.scene, one.speaker, one.text))) for one in told_among(lines, role.own_names)],
         kept if isinstance(kept, dict) else {},
     )
     if not persona and not any(data.get(field) for field in FIELDS):

@@ -204,6 +204,17 @@ def test_times_are_shown_that_cannot_be_read(run: Command) -> None:
     assert "persona/diary.md: in youth" in run("show", "ada")[1]
 
 
+def test_what_others_alone_know_is_counted_for_who_has_the_files(run: Command) -> None:
+    shown = json.loads(run("show", "ada", "--json")[1])
+    assert "known to others alone" not in shown
+    lines = [{"text": "I saw it.", "known_to": ["tom"]}, {"text": "I heard it.", "known_to": ["Ada Quill"]}]
+    folder = Path(shown["folder"])
+    (folder / "memories.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (folder / "persona" / "diary.md").write_text("A storm.\n\n# Tom\n\nknown_to: tom\n\nA wreck.\n", encoding="utf-8")
+    kept = json.loads(run("show", "ada", "--json")[1])["known to others alone"]
+    assert kept == "1 documents (whole or in part), 1 memories"
+
+
 def test_a_role_of_one_time_does_not_tell_of_another(run: Command) -> None:
     code, _, err = run("ask", "ada", "Who are you?", "--set", "as_of=some day")
     assert (code, err.partition(": write")[0]) == (2, "Error: 'some day' is no moment that can be read")

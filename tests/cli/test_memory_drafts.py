@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dramaturg.stores.documents.memory_drafts import MEMORY_DRAFT
 
@@ -122,11 +123,23 @@ def test_a_waiting_draft_is_replaced_only_where_that_is_wished(run: Command, tmp
     assert run("memories", "ada", "--draft", "--again")[0] == 0
 
 
+def test_nothing_that_others_alone_know_is_in_a_draft(run: Command, tmp_path: Path, stub: Endpoint) -> None:
+    file = tmp_path / "ada" / "chronicle.yaml"
+    of_all = yaml.safe_load(file.read_text("utf-8"))
+    of_all["triples"][0]["known_to"] = ["tom"]
+    file.write_text(json.dumps(of_all), encoding="utf-8")
+    run("memories", "ada", "--draft")
+    (question,) = [body for body in stub.asked if "messages" in body]
+    shown = fenced("statements", question["messages"][-1]["content"])
+    assert "keeper of the light" not in shown
+    assert "a light that never fails" in shown
+
+
 def test_who_has_neither_profile_nor_chronicle_is_told_what_is_missing(run: Command, tmp_path: Path) -> None:
     (tmp_path / "ada" / "chronicle.yaml").unlink()
     card = tmp_path / "ada" / "role.yaml"
     card.write_text(card.read_text().replace("A keeper of few words.", "''"))
-    assert "Nothing says who 'ada' is: write a `profile` into role.yaml" in refused(run, "--draft")
+    assert "Nothing told to 'ada' says who it is: write a `profile` into role.yaml" in refused(run, "--draft")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Scenes of a library: read from their files, played, remembered by each role alone, written as a script."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.conversations.scene_histories import SceneTalk
 from dramaturg.conversations.scenes import (
+    cast_of,
     lines_of,
     open_scene,
     played_turns,
@@ -114,8 +116,19 @@ async def test_what_is_forgotten_is_forgotten_by_everybody_who_has_heard_it(libr
         assert gone.said
     for role in ("ada", "ben", "tom"):
         assert "hearth" not in await asked(library, role, "Where is the brass key?")
-    kept = b"".join(one.read_bytes() for one in (library / ".conversations").iterdir() if one.is_file())
-    assert b"hearth" not in kept
+    assert "hearth" not in kept_in(library)
+
+
+async def test_what_was_answered_to_what_is_forgotten_is_forgotten_with_it(library: Path) -> None:
+    model = ScriptedChatModel(write=in_turn("Under the old stones, then.", "Aye."))
+    async with open_scene(scene_of(library, model, user_role="Squire"), thread_of("inn")) as talk:
+        await talk.take_turn("/whisper Ben: The brass key is under the hearth.")
+        await talk.take_turn("Ben, a fine night.")
+        (heard,) = [one for one in await talk.remembered_by("ben") if "hearth" in one.said[0].text]
+        assert len((await talk.to_forget([heard.id])).said) == 2
+        await talk.forget([heard.id])
+        assert "fine night" in str(await talk.remembered_by("ben"))
+    assert "old stones" not in kept_in(library)
 
 
 async def test_a_summary_of_what_is_forgotten_is_emptied_with_it(library: Path) -> None:
@@ -137,6 +150,38 @@ async def test_a_scene_that_is_erased_is_gone_from_every_role(library: Path) -> 
         assert await talk.history() == []
     for role in ("ada", "ben", "tom"):
         assert "hearth" not in await asked(library, role, "Where is the brass key?")
+
+
+async def test_who_plays_no_more_or_is_gone_forgets_with_the_others_on_every_branch(library: Path) -> None:
+    ada = {"role": "ada", "method": "vanilla"}
+    await played(library, "/whisper Ben: The brass key is under the hearth.", "/leave tom", "The duke sleeps.")
+    assert "hearth" in await asked(library, "ben", "Where is the brass key?", "before")
+    shutil.rmtree(library / "tom")
+    async with open_scene(scene_of(library, ScriptedChatModel(write="Aye."), cast=[ada]), thread_of("inn")) as talk:
+        await talk.edit((await talk.history())[0].id, "A fine night.")  # nobody else has heard it on this branch
+        assert [one.role for one in await cast_of(talk)] == ["ada", "ben", "tom"]
+        assert (await talk.forget(phrase="brass key")).said
+        assert "hearth" not in kept_in(library)
+        await talk.erase()
+    assert not [one for one in ("The duke sleeps", "lie under the table", "fire is low") if one in kept_in(library)]
+
+
+def kept_in(library: Path) -> str:
+    """All that is kept of what was said."""
+    files = [one for one in (library / ".conversations").iterdir() if one.is_file()]
+    return "".join(one.read_bytes().decode(errors="replace") for one in files)
+
+
+async def test_what_one_alone_was_told_stays_when_a_turn_is_deleted(library: Path) -> None:
+    absent = {"role": "tom", "method": "vanilla", "absent": True, "told": "You hid the brass key in the well."}
+    cast = [{"role": "ada", "method": "vanilla"}, absent]
+    model = ScriptedChatModel(write="Aye.")
+    async with open_scene(scene_of(library, model, cast=cast), thread_of("inn")) as talk:
+        for line in ("Ada, good evening.", "Ada, a fine night."):
+            await talk.take_turn(line)
+        await talk.delete((await talk.history())[-1].id)
+        assert [line.text for one in await talk.remembered_by("tom") for line in one.said] == [absent["told"]]
+    assert "in the well" in await asked(library, "tom", "Where is the brass key?")
 
 
 async def test_a_script_says_who_has_heard_what_was_not_for_all(library: Path) -> None:
@@ -205,6 +250,39 @@ async def test_thoughts_are_heard_by_nobody_and_a_role_can_whisper(library: Path
 
 
 @pytest.mark.parametrize(
+    ("said", "heard", "text"),
+    [
+        ("/whisper Squire: The key is under the hearth.", ["ben"], "The key is under the hearth."),
+        ("/whisper Squire, Ada: The key is under the hearth.", ["ada", "ben"], "The key is under the hearth."),
+        ("/whisper Ben: The key is under the hearth.", ["ben"], "Ben: The key is under the hearth."),
+        ("/whisper Silver: The key is under the hearth.", ["ben"], "Silver: The key is under the hearth."),
+        ("[Nobody must hear it.] /whisper Ada: The key.", ["ada", "ben"], "[Nobody must hear it.] The key."),
+        ("Good evening.\n/whisper Ada: The key.", ["ada", "ben"], "Good evening. The key."),
+    ],
+)
+async def test_what_a_role_whispers_is_never_said_aloud(library: Path, said: str, heard: list[str], text: str) -> None:
+    model = ScriptedChatModel(write=said)
+    async with open_scene(scene_of(library, model, user_role="Squire"), thread_of("inn")) as talk:
+        await talk.take_turn("Ben, speak.")
+        *_, line = await lines_of(talk)
+        assert (line.kind, line.heard, line.text) == ("whisper", heard, text)
+        await talk.take_turn("/next tom")
+    assert "key" not in model.calls[-1].text
+
+
+async def test_two_of_one_name_are_told_apart(library: Path) -> None:
+    card = library / "ben" / "role.yaml"
+    card.write_text(card.read_text("utf-8").replace("Ben Gunn", "Ada Quill"), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"Ada Quill is the name of several here: ada or ben\?"):
+        await played(library, "/whisper Ada Quill: Hush.")
+    model = await played(library, "/whisper ben: Hush.", "/next ada")
+    assert "Hush" not in model.calls[-1].text
+    async with open_scene(scene_of(library, model), thread_of("inn")) as talk:
+        script = "\n".join(await script_of(talk))
+    assert "@Ada Quill (ben)\n(whispers)\nAye, so it is. [[heard by Ada Quill (ben)]]" in script
+
+
+@pytest.mark.parametrize(
     ("line", "said"),
     [
         ("/whisper Nobody: Hush.", "needs the name of somebody of the cast"),
@@ -219,6 +297,22 @@ async def test_a_command_that_means_nothing_is_refused_and_nothing_is_kept(libra
             await talk.take_turn(line)
         await talk.take_turn("Ben, good evening.")
         assert [turn.question for turn in await talk.history()] == ["Ben, good evening."]
+
+
+async def test_who_is_hidden_leaves_without_a_word(library: Path) -> None:
+    with pytest.raises(ValueError, match="Nobody knows that Tom Morgan is here: write /leave Tom Morgan by itself"):
+        await played(library, "/leave ben, tom")
+    model = await played(library, "/leave tom", "Ada, good evening.")
+    assert "Tom Morgan" not in model.calls[-1].text
+
+
+async def test_no_text_ends_what_somebody_says_in_a_script(library: Path) -> None:
+    lines = ("/narrate @Ada Quill\nI did it.\n\nINT. HELL", "Ben, hush.\n\n@Ada Quill\nAye. [[heard by nobody]] /* x")
+    await played(library, *lines, user_role="Squire")
+    async with open_scene(scene_of(library, ScriptedChatModel()), thread_of("inn")) as talk:
+        script = "\n".join(await script_of(talk))
+    assert "!@Ada Quill\n!I did it.\n\n!INT. HELL\n\n" in script
+    assert "@Squire\nBen, hush.\n  \n@Ada Quill\nAye. [ [heard by nobody]] / * x\n\n" in script
 
 
 async def test_who_has_gone_cannot_be_whispered_to(library: Path) -> None:
@@ -281,6 +375,19 @@ async def test_what_was_said_before_a_turn_that_is_deleted_stays_with_who_heard_
         said = [line.text for one in await talk.remembered() for line in one.said]
     assert said.count("The brass key is under the hearth.") == 3
     assert "I know nothing of it." not in said
+    assert "under the hearth" in await asked(library, "ben", "Where is the brass key?")
+
+
+async def test_where_a_turn_is_left_out_each_has_said_and_heard_what_it_has(library: Path) -> None:
+    lines = ("/whisper Ben: The brass key is under the hearth.", "Ada, a fine night.", "Tom, come out.", "/next ben")
+    await played(library, *lines, user_role="Squire", next="named")
+    async with open_scene(scene_of(library, ScriptedChatModel(), user_role="Squire"), thread_of("inn")) as talk:
+        before = [one for one in await lines_of(talk) if one.turn]
+        left = (await talk.history())[1]
+        await talk.leave_out(left.id)
+        after = [one for one in await lines_of(talk) if one.turn]
+    told = [(one.kind, one.role, one.text, one.heard) for one in before if one.turn != left.id]
+    assert [(one.kind, one.role, one.text, one.heard) for one in after] == told
 
 
 async def test_a_role_may_have_a_longer_window_than_the_scene(library: Path) -> None:

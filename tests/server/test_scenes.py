@@ -65,6 +65,7 @@ class Group:
         self.http, self.user, self.model, self.thread = http, user, model, "group"
         self.who = {"Authorization": f"Bearer {key}"} if key else {}
         self.muted: set[str] = set()
+        self.members = [*CAST.values()]
         self.said: list[tuple[str, str]] = []
 
     async def say(self, text: str, *speakers: str) -> None:
@@ -75,8 +76,8 @@ class Group:
     async def speak(self, speaker: str, kind: str = "normal") -> str:
         if kind == "swipe":
             self.said.pop()
-        members = ", ".join(CAST.values())
-        present = ", ".join(one for one in CAST.values() if one not in self.muted)
+        members = ", ".join(self.members)
+        present = ", ".join(one for one in self.members if one not in self.muted)
         headers = {"X-Role-Char": speaker, "X-Role-Group": members, "X-Role-Present": present, "X-Gen-Type": kind}
         headers |= {"X-Role-Thread": self.thread, **self.who} | ({"X-Role-User": self.user} if self.user else {})
         shown = [
@@ -494,3 +495,62 @@ async def test_what_a_role_has_heard_in_scenes_is_remembered_and_forgotten_by_al
         for role in ("ada", "ben"):
             assert "Zebulon" not in str(await remembered(role))
         assert "Zebulon" not in (await http.get("/v1/threads/evening/tree", params=of, headers=alice)).text
+
+
+@pytest.mark.parametrize("file_is_left", [True, False])
+async def test_who_plays_no_more_is_shown_and_forgets_with_the_others(tmp_path: Path, file_is_left: bool) -> None:
+    async with tavern(tmp_path, Players()) as http:
+        for text in (f"/whisper Bennet: {SECRET}", "Good night."):
+            body = {"model": "scene:tavern", "metadata": {"thread_id": "evening"}}
+            body["messages"] = [{"role": "user", "content": text}]
+            assert (await http.post("/v1/chat/completions", json=body)).status_code == 200
+        file, of = tmp_path / "library" / "scenes" / "tavern.yaml", {"role": "scene:tavern"}
+        file.write_text(TAVERN.replace("  - {role: ben, method: vanilla}\n", ""), encoding="utf-8")
+        if not file_is_left:
+            file.unlink()
+        heard = (await http.get("/v1/threads/evening/heard", params=of)).json()
+        at = [one["role"] for one in heard["cast"]].index("ben")
+        assert [(one["name"], one["cells"][at]) for one in heard["lines"]][:3] == [
+            ("Visitor", "whispered"),
+            ("Bennet", "said"),
+            ("Visitor", "heard"),
+        ]
+        script = (await http.get("/v1/threads/evening/export", params=of)).text
+        assert f"(whispers)\n{SECRET} [[heard by Bennet]]" in script
+        gone = await http.post(
+            "/v1/threads/evening/forget", params=of, json={"ids": [one["id"] for one in heard["lines"][:2]]}
+        )
+        assert gone.json()["total"] == 2, gone.text
+        assert "Zebulon" not in kept_in(tmp_path)
+        assert "Good night." in kept_in(tmp_path)
+        gone = await http.delete("/v1/threads/evening", params=of, headers={"Content-Type": "application/json"})
+        assert gone.status_code == 200
+        assert "Good night." not in kept_in(tmp_path)
+
+
+def kept_in(folder: Path) -> str:
+    """All that is kept of what was said."""
+    files = [one for one in (folder / "library" / ".conversations").iterdir() if one.is_file()]
+    return "".join(one.read_bytes().decode(errors="replace") for one in files)
+
+
+@pytest.mark.parametrize("after", [(), ("Ada",)])
+async def test_what_who_has_left_the_group_had_said_is_heard_by_nobody_new(
+    tmp_path: Path, after: tuple[str, ...]
+) -> None:
+    players = Players()
+
+    def reply(messages: list[BaseMessage]) -> str:
+        line = players(messages)
+        return f"{line} {SECRET}" if said(messages).startswith("You are Bennet") else line
+
+    async with tavern(tmp_path, reply) as http:
+        group = Group(http)
+        group.muted = {"Thomas"}
+        await group.say("Where is it?", "Bennet")
+        for one in after:
+            await group.say("Thank you.", one)
+        group.muted, group.members = set(), ["Ada", "Thomas"]
+        await group.say("Good evening.", "Thomas", "Ada")
+    assert not players.knew("tom")
+    assert players.knew("ada")

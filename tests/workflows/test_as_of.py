@@ -214,6 +214,16 @@ async def test_a_record_of_a_later_time_waits_until_then(library: Path) -> None:
     assert record in (await talk.say("Ahoy.", "chapter 3"))[0]
 
 
+@pytest.mark.parametrize(("as_of", "asked"), [("", 0), ("chapter 3", 0), ("chapter 2", 1), ("chapter 1", 1)])
+async def test_a_relation_is_asked_about_where_its_lines_are_others_and_never_twice(
+    library: Path, as_of: str, asked: int
+) -> None:
+    await Talk(library, "drmr", user_role="Tom").say("Ahoy.")
+    for wanted in (asked, 0):
+        prompts, _ = await Talk(library, "drmr", user_role="Tom").say("Ahoy.", as_of)
+        assert prompts.count("You weigh how much two people matter") == wanted
+
+
 SHARED = os.environ.get("DRAMATURG_SHARED_DATA")
 PLAYS = sorted((Path(SHARED or "") / "coser_plays").glob("*.json")) if SHARED else []
 ACTS = ("one", "two", "three", "four", "five")

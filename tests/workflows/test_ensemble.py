@@ -1,11 +1,13 @@
 """The ensemble from end to end with a scripted model: who takes part, one draft, checkers, budget, memory, account."""
 
+import json
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ensemble_roles import Talk, cast, in_turn, shown
 from pydantic import ValidationError
 
@@ -63,6 +65,16 @@ async def test_silver_has_no_chronicle_and_remembers_from_his_dialogues(talk: Ta
     assert seen(output) == {*PARTS} - {"identity"}
     assert "gate" not in output["evidence"]
     assert output["messages"][-1].text == "I keep the light."
+
+
+async def test_a_part_takes_part_where_the_role_has_been_told_something_for_it(talk: Talk, tmp_path: Path) -> None:
+    file = tmp_path / "ada" / "chronicle.yaml"
+    triples = [{**one, "known_to": ["tom"]} for one in yaml.safe_load(file.read_text("utf-8"))["triples"]]
+    file.write_text(json.dumps({"triples": triples}), encoding="utf-8")
+    for document in (tmp_path / "ada" / "persona").glob("*.md"):
+        document.write_text("---\nknown_to: tom\n---\n\n" + document.read_text("utf-8"), encoding="utf-8")
+    output = await talk.turn(cast())
+    assert output["evidence"]["parts"] == ["memories", "relations"]
 
 
 async def test_a_role_without_files_is_refused(talk: Talk, tmp_path: Path) -> None:

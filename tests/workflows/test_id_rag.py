@@ -1,10 +1,12 @@
 """ID-RAG, one decision: what is perceived and remembered, which identity is looked up, and what is said or done."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from syrupy.assertion import SnapshotAssertion
@@ -198,6 +200,16 @@ async def test_a_role_without_a_chronicle_says_what_to_do(tmp_path: Path, settin
     with pytest.raises(RoleError, match=r"'ada' has no identity yet: write ada/chronicle\.yaml, .* identity=baseline"):
         await take(role, model := decider(), **settings)
     assert model.calls == []
+
+
+async def test_a_chronicle_that_others_alone_know_is_no_missing_one(tmp_path: Path) -> None:
+    role = ada(tmp_path)
+    file = role / "chronicle.yaml"
+    triples = [{**one, "known_to": ["tom"]} for one in yaml.safe_load(file.read_text("utf-8"))["triples"]]
+    file.write_text(json.dumps({"triples": triples}), encoding="utf-8")
+    output = await take(role, decider())
+    assert output["evidence"]["not_told"] == {"triples": len(triples)}
+    assert output["evidence"]["identity"]["triples"] == []
 
 
 @pytest.mark.parametrize(

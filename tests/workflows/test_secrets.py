@@ -13,6 +13,7 @@ from langchain_core.messages import HumanMessage
 from dramaturg.nodes import told
 from dramaturg.nodes.told import told_documents, unknown_knowers
 from dramaturg.stores.documents.forms import document
+from dramaturg.stores.documents.secrets import secrets_in
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.formats.characters import card_of
 from dramaturg.stores.library import open_role
@@ -224,10 +225,18 @@ def told_of(text: str, *own: str) -> list[str]:
         ("---\nknown_to:\n  - silver\n---\n# A\n\nknown_to: jim\n\na", []),
         ("---\ntitle: a: b\nknown_to: silver\n---\n# A\n\na", []),
         ("# A\n\nknown_to:\n\na", []),
+        (
+            "# A\n\n- **known_to:** silver\n\na\n\n# B\n\n> `known_to`: `jim`\n\nb\n\n# C\n\nknown_to：吉姆、jim\n\nc",
+            ["b", "c"],
+        ),
     ],
 )
 def test_who_is_told_a_section(text: str, wanted: list[str]) -> None:
     assert told_of(text, "jim") == wanted
+
+
+def test_a_line_is_read_once_however_long_it_is() -> None:
+    assert secrets_in("known_to:" + " " * 300_000 + "x -- y\n")[0] == ((0, ("x -- y",)),)  # else it takes an hour
 
 
 def test_what_cannot_name_roles_is_refused(tmp_path: Path) -> None:
@@ -272,3 +281,17 @@ def test_a_card_leaves_out_what_others_alone_know(library: Path) -> None:
     write_lines(root / "dialogues" / "examples.jsonl", examples)
     told_in = json.dumps(card_of(open_role("ben", library)).data)
     assert [one for one in ("Foxglove", *KNOWERS) if one in told_in] == ["Foxglove", "Amber", "Cedar"]
+
+
+async def test_a_line_that_others_alone_know_keeps_back_no_line_that_a_role_knows(library: Path) -> None:
+    """Neither by its words, which somebody else may say aloud, too, nor by its time."""
+    lines = [
+        {"scene": "the pier", "speaker": "Visitor", "text": "Behold the Ambersay on the pier."},
+        {"scene": "the pier", "speaker": "Tom Quill", "text": "Aye.", "known_to": ["tom"], "when": "chapter 9"},
+        {"scene": "the pier", "speaker": "Ada Quill", "text": "Aye."},
+    ]
+    write_lines(library / "ada" / "dialogues" / "scenes.jsonl", lines)
+    for as_of in ("", "chapter 1"):
+        prompts, evidence, _ = await turn(library, "role-gpt", "ada", as_of=as_of)
+        assert "Behold the Ambersay on the pier." in prompts
+        assert evidence["not_told"] == {"dialogues": 1}

@@ -20,6 +20,7 @@ from dramaturg.models.servers.pace import Pace, unhurried
 from dramaturg.stores.conversations.kept_run import Busy
 from dramaturg.stores.errors import RoleFileError
 from dramaturg.stores.library import open_role
+from dramaturg.testing.role import write_lines
 from dramaturg.workflows.names import METHODS
 
 from evaluations import QUESTIONS, RIGHT, evaluation_of, judge, library_of, speaker, taken
@@ -236,6 +237,20 @@ async def test_what_a_role_has_lived_through_is_the_same_for_all_methods(library
     assert "Tom" in first.pop()
 
 
+async def test_a_judge_is_shown_what_the_role_has_been_told_and_nothing_else(library: Path) -> None:
+    tom = "---\nknown_to: tom\n---\n\nTom hid the Birchdoc.\n"
+    (library / "ada" / "persona" / "tom.md").write_text(tom, encoding="utf-8")
+    lines = [{"text": f"I saw the {what}mem.", "known_to": [who]} for what, who in (("Birch", "tom"), ("Cedar", "ada"))]
+    write_lines(library / "ada" / "memories.jsonl", lines)
+    asked = {"question": "Who saw the Cedarmem and the Birchmem, and who hid the Birchdoc?", "scope": "in"}
+    (library / "ada" / "questions.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    marker = judge()
+    await taken(evaluation_of(library, None, (marker,), methods=("vanilla",), metrics=("memory",)))
+    events = fenced("events", said(marker.calls[0].messages))
+    assert "Cedarmem" in events
+    assert "Birch" not in events
+
+
 # The plan
 
 
@@ -334,6 +349,11 @@ def test_a_role_that_lacks_what_a_method_needs_is_named_before_anything_is_asked
     assert "memories.jsonl or dialogues/*.jsonl (for emotional-rag)" in said
     assert "amadeus" not in said
     assert model.calls == []
+    secret = {"subject": "Ada", "relation": "fears", "object": "fog", "kind": "trait", "known_to": ["tom"]}
+    (library / "ada" / "chronicle.yaml").write_text(json.dumps({"triples": [secret]}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a triple or more \(for id-rag\): .* \(known_to\) does not count"):
+        evaluation_of(library, model, methods=("vanilla", "id-rag"))
+    (library / "ada" / "chronicle.yaml").unlink()
     inferred = evaluation_of(library, model, methods=("vanilla", "generative-agents", "ensemble"))
     assert len(inferred.asked) == 3 * 3  # they take what there is
 

@@ -98,6 +98,13 @@ async def test_a_question_is_answered_with_the_models_of_this_process(library: P
     assert call.parameters == {} or call.parameters.get("max_tokens", 99) == 99
 
 
+async def test_the_package_indexes_what_the_role_has_been_told(library: Path, engine: Path) -> None:
+    secret = "---\nknown_to: tom\n---\n\nTom hid the Birchdoc.\n"
+    (library / "ada" / "persona" / "tom.md").write_text(secret, encoding="utf-8")
+    async with opened(library, told()) as method:
+        assert "Birchdoc" not in str(method._texts)
+
+
 async def test_the_package_is_told_what_it_needs_and_sees_nothing_else(
     library: Path, engine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,16 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
+from dramaturg.models.embeddings import embedder
+from dramaturg.nodes.passages.retriever import PassageRetriever
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex
 from dramaturg.stores.index.passages import passage_kind
-from dramaturg.stores.index.retriever import PassageRetriever
+from dramaturg.stores.library import open_role
+from dramaturg.testing import ScriptedChatModel, WordEmbeddings, write_role
+from dramaturg.workflows.methods import context_type, preparations
 
 from passage_samples import EMBEDDING, build, embed, new_role, quick
+from roles import run_settings
 
 FRUIT = ["apple", "pear", "plum", "quince", "cherry"]
 
@@ -74,3 +79,20 @@ def test_a_retriever_refuses_another_model(tmp_path: Path) -> None:
             PassageRetriever(role=role, embedding=model, embedding_name=name).invoke("plum")
     with pytest.raises(ValueError, match="k must be 1 or more"):
         PassageRetriever(role=role, embedding=HashVectors(), embedding_name=EMBEDDING).invoke("plum", None, k=0)
+
+
+async def test_a_retriever_finds_what_the_role_has_been_told_up_to_its_time(tmp_path: Path) -> None:
+    parts = ["# Chapter 1\n\nAn apple.", "# Chapter 2\n\nA pear.", "## Tom\n\nknown_to: tom\n\nA plum."]
+    write_role(tmp_path, persona="\n\n".join(parts) + "\n", memories=(), dialogue=())
+    context = context_type("naive-rag")(**run_settings(tmp_path, ScriptedChatModel(), splitter="acts"))
+    for one in preparations("naive-rag", context).values():
+        await one.made({}, lambda *_: None)
+    role, model = open_role("ada", tmp_path), embedder(WordEmbeddings(), "en")
+    own = {"role": role, "embedding": model.embeddings, "embedding_name": model.name}
+    found = {
+        as_of: {one.page_content for one in PassageRetriever(**own, as_of=as_of).invoke("Which fruit?")}
+        for as_of in ("", "chapter 2", "chapter 1")
+    }
+    assert found == {"": {"An apple.", "A pear."}, "chapter 2": {"An apple.", "A pear."}, "chapter 1": {"An apple."}}
+    with pytest.raises(ValueError, match="'some day' is no moment that can be read"):
+        PassageRetriever(**own, as_of="some day").invoke("Which fruit?")

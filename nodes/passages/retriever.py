@@ -9,6 +9,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
+from dramaturg.nodes.known import as_of_in, cut_to
+from dramaturg.nodes.told import cut_to_told
 from dramaturg.stores.index.passages import StoredPassage, passage_kind
 from dramaturg.stores.role import Role
 
@@ -18,7 +20,7 @@ __all__ = ["PassageRetriever"]
 class PassageRetriever(BaseRetriever):
     """Passages that `dramaturg index` made, nearest first: those that are published when it is asked, not copied.
 
-    It only reads: what a role knows changes by its documents.
+    It only reads: what a role knows changes by its documents. What only others have been told is not among them.
     """
 
     role: Role
@@ -29,6 +31,8 @@ class PassageRetriever(BaseRetriever):
     """The splitter that made the passages."""
     k: int = Field(default=4, ge=1)
     """How many passages; `invoke(question, k=…)` takes another number."""
+    as_of: str = ""
+    """The moment up to which the role knows its story, as in the settings of a method; empty: it knows all."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
@@ -41,8 +45,12 @@ class PassageRetriever(BaseRetriever):
         return await asyncio.to_thread(self._nearest, await self.embedding.aembed_query(query), k)
 
     def _nearest(self, vector: Sequence[float], k: int | None) -> list[Document]:
-        store = self.role.index(passage_kind(self.kind)).open()
-        store.require(self.embedding_name, len(vector))
+        index, card = self.role.index(passage_kind(self.kind)), self.role.card
+        as_of = as_of_in(self.as_of, card)
+        whole = index.open()
+        whole.require(self.embedding_name, len(vector))
+        store = cut_to_told(index, whole, self.role.own_names, card)
+        store = store if as_of is None else cut_to(index, store, as_of, card)
         found = store.search(vector, self.k if k is None else k)
         return [_document(store.get(name), score, store.version) for name, score in found]
 
