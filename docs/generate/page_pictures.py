@@ -5,6 +5,7 @@ Run it after `make build/clients/.playwright`:
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py          # the sheets of states
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py looks    # on a phone, a tablet, and wide
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py scene    # a scene, and who knew what when
+    PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py graph    # a character's graph, and why
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py moving   # talk.webp
     PYTHONPATH=tests/support .venv/bin/python docs/generate/page_pictures.py film     # needs `dramaturg models pull`
 
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from all_methods import whole_role
 from chat_clients import missing, page_at
 from page_house import House, page_house
 from PIL import Image, ImageDraw, ImageFont
@@ -36,6 +38,8 @@ from dramaturg.stores.documents.merges import PLAN, Merge, MergePlan, Why, write
 
 from changing_roles import CORE, finding
 from dev_server import free_port
+from roles import LIFE
+from scope_roles import MOON, judged, publish, scoped
 
 HERE = Path(__file__).parents[1] / "how-to" / "page"
 SIZES = {"phone": (390, 760), "wide": (1280, 800)}
@@ -315,6 +319,37 @@ async def scene() -> None:
         kept(sheet(found, wide, columns, dark=False), HERE / f"scene_{size}.png", 200)
 
 
+async def graph() -> None:
+    """The graph of a character under its knowledge, and the part of it that a reply touched, under Why."""
+    found: Pictures = {}
+    parts = {"scope": lambda _: judged(scoped("Tom"), MOON)}
+    with tempfile.TemporaryDirectory() as at:
+        whole_role(Path(at) / "library")
+        (Path(at) / "library" / "ada" / "persona" / "life.md").write_text(LIFE, encoding="utf-8")
+        publish(Path(at) / "library")
+        async with page_house(Path(at), *LOOKS["wide"], parts=parts) as house:
+            page = house.page
+            await page.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+            async def shot(title: str) -> None:
+                await page.wait_for_timeout(500)
+                found[title] = Image.open(BytesIO(await page.screenshot())).convert("RGB")
+
+            await house.open(method="role-rag")
+            await house.menu("#open-knowledge")
+            section = page.locator("section", has_text="Knowledge graph")
+            await section.get_by_role("button", name="Show it").click()
+            await page.locator(".hits button", has_text="Ada Quill").first.click()
+            await page.locator(".explorer canvas").scroll_into_view_if_needed()
+            await shot("what a character knows")
+            await page.click("#back")
+            await house.say("Did Tom fly to the moon?")
+            await house.why()
+            await page.wait_for_selector("#why canvas")
+            await shot("what a reply touched")
+    kept(sheet(found, COLUMNS["wide"][1], 2, dark=False), HERE / "graph.png", 200)
+
+
 GROWS = """async () => {
   const { showText } = await import("/page/markdown.js");
   const reply = document.querySelector(".turn:last-child .reply");
@@ -472,4 +507,5 @@ if __name__ == "__main__":
     if lacks := missing("playwright"):
         raise SystemExit(lacks)
     HERE.mkdir(exist_ok=True)
-    asyncio.run({"film": film, "looks": looks, "moving": moving, "scene": scene}.get("".join(sys.argv[1:2]), states)())
+    kinds = {"film": film, "graph": graph, "looks": looks, "moving": moving, "scene": scene}
+    asyncio.run(kinds.get("".join(sys.argv[1:2]), states)())
