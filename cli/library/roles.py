@@ -88,11 +88,17 @@ def new(
     name: Annotated[str, typer.Option(help="The name of the character.", prompt="Name of the character")],
     language: Annotated[str, typer.Option(help="en, zh or ko.")] = "en",
     profile: Annotated[str, typer.Option(help="The character's profile, in a few sentences.")] = "",
+    story: Annotated[
+        str,
+        typer.Option(metavar="ROLE", help="A role of the library whose files it reads, too."),
+    ] = "",
     library: LibraryOption = None,
 ) -> None:
     """Create a role: a folder with role.yaml and an empty persona for you to write."""
-    card = RoleCard.model_validate({"name": name, "language": language, "profile": profile})
+    card = RoleCard.model_validate({"name": name, "language": language, "profile": profile, "story": story})
     shelf = shelf_of(library)
+    if story:
+        shelf.open(story)
     made, then = shelf.create(role, card), command_line("chat", role, library=library)
     write = f"Made {made.root}. Write Markdown into its folder persona/"
     if shelf.is_copy:

@@ -72,6 +72,13 @@ def test_the_files_of_a_story_are_read_after_those_of_the_role(library: Path, ru
     assert all(not one["lacks"] for one in rooms.methods_for("tom"))
 
 
+def test_a_role_is_made_of_a_story_that_is_there(library: Path, run: Command) -> None:
+    code, _, err = run("new", "kit", "--name", "Kit", "--story", "gul")
+    assert (code, "There is no role 'gul'" in " ".join(err.split()), (library / "kit").exists()) == (2, True, False)
+    assert run("new", "kit", "--name", "Kit", "--story", "gull")[0] == 0
+    assert [one.name for one in library_at(library).role("kit").documents()] == ["gull/life.md"]
+
+
 def test_what_was_asked_for_a_story_is_not_asked_again_for_its_roles(library: Path) -> None:
     model = graph_actor()
     asyncio.run(index(Role(library / "gull"), model))
