@@ -53,6 +53,7 @@ async def test_who_opens_the_page_anew_in_the_middle_of_a_reply_is_in_the_same_t
         await page.wait_for_selector("#stop:visible")
         await page.reload()
         await house.until("document.querySelector('#say').value === 'two'")
+        await house.until("document.querySelector('#turns .reply')")  # what is typed is there before the turns are
         assert [question for question, _ in await house.shown()] == ["one"]
         await page.press("#say", "Enter")  # or stops it
         await page.wait_for_selector("#stop:visible")
