@@ -11,8 +11,10 @@ from dramaturg.nodes.known import as_of_in
 from dramaturg.server.rooms import Rooms
 from dramaturg.stores.documents.merges import PLAN
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.index.kinds import kind_named
 from dramaturg.stores.library import library_at
 from dramaturg.stores.role import Role
+from dramaturg.stores.versions import versions
 from dramaturg.testing import write_role
 from dramaturg.testing.role import write_lines
 from dramaturg.workflows.role_rag_index import graph
@@ -96,6 +98,15 @@ def test_what_was_asked_for_a_story_is_not_asked_again_for_its_roles(library: Pa
     }  # fmt: skip
 
 
+def test_files_of_a_role_are_indexed_whatever_their_names(library: Path, run: Command) -> None:
+    mira = library / "mira"
+    (mira / "persona" / "life.md").write_text("# Sea\n\nAda Quill was born at sea.\n", encoding="utf-8")
+    assert run("index", "mira")[0] == 0
+    assert run("index", "mira", "--method", "emotional-rag", "--set", "emotion_encoder=embedding")[0] == 0
+    made_from = {one.documents for one in versions(library_at(library).role("mira"), kind_named("acts"))}
+    assert made_from == {("dog.md", "gull/life.md", "life.md")}
+
+
 def test_a_story_is_changed_where_it_lies(library: Path, run: Command) -> None:
     before = {path: path.read_bytes() for path in (library / "gull").rglob("*") if path.is_file()}
     code, _, err = run("forget", "mira", "--source", "gull/life.md", "--yes")
@@ -118,7 +129,9 @@ def test_undo_takes_back_files_of_the_role_alone(library: Path, run: Command) ->
     (library / "mira" / "persona" / "dog.md").write_text("# Dog\n\nKit is old.\n", encoding="utf-8")
     (library / "gull" / "persona" / "life.md").write_text("# The rock\n\nIt fell into the sea.\n", encoding="utf-8")
     assert run("index", "mira")[0] == 0
-    assert run("undo", "mira", "--yes")[0] == 0
+    code, out, _ = run("undo", "mira", "--yes")
+    assert code == 0
+    assert "are back: dog.md. It was made from other files of the story 'gull'" in " ".join(out.split())
     assert (library / "mira" / "persona" / "dog.md").read_text("utf-8") == OWN
     assert "fell into the sea" in (library / "gull" / "persona" / "life.md").read_text("utf-8")
 
@@ -129,10 +142,23 @@ def test_what_is_erased_from_a_story_is_erased_from_its_roles(library: Path, run
         assert run("index", role)[0] == 0
     code, _, err = run("forget", "gull", "--source", "secret.md", "--for-good", "--yes")
     assert code == 0, err
-    assert "mira, tom have gull for their story" in " ".join(err.split())
+    assert "mira, tom have read gull as their story" in " ".join(err.split())
     left = [path for path in library.rglob("*") if path.is_file() and b"Marigold" in path.read_bytes()]
     assert left == []
     assert run("index", "mira")[0] == 0
+
+
+def test_it_is_erased_from_the_indexes_of_those_who_have_left_the_story_too(library: Path, run: Command) -> None:
+    (library / "gull" / "persona" / "secret.md").write_text("# Gold\n\nThe Marigold lies below.\n", encoding="utf-8")
+    for role in ("mira", "tom"):
+        assert run("index", role)[0] == 0
+    (library / "mira" / "role.yaml").write_text("name: [\nstory: gull\n", encoding="utf-8")
+    (library / "tom" / "role.yaml").write_text("name: Tom Quill\n", encoding="utf-8")
+    (library / "gull" / "persona" / "secret.md").unlink()  # as by a call that was stopped before it came to them
+    code, _, err = run("forget", "gull", "--source", "secret.md", "--for-good", "--yes")
+    assert code == 0, err
+    assert "mira, tom have read gull as their story" in err
+    assert [path for path in library.rglob("*") if path.is_file() and b"Marigold" in path.read_bytes()] == []
 
 
 @pytest.mark.parametrize(
