@@ -98,6 +98,23 @@ def test_what_was_asked_for_a_story_is_not_asked_again_for_its_roles(library: Pa
     }  # fmt: skip
 
 
+def test_what_was_embedded_for_a_story_is_not_embedded_again(library: Path, run: Command) -> None:
+    assert run("index", "gull")[0] == 0
+    (library / "new.md").write_text("# Net\n\nTom mends a net.\n", encoding="utf-8")
+    taught = json.loads(run("learn", "tom", str(library / "new.md"), "--dry-run", "--json")[1])
+    made = json.loads(run("index", "tom", "--json")[1])
+    assert (taught["index"]["to_embed"], made["embedded"]) == (1, 0)
+
+
+def test_what_a_role_says_itself_comes_before_what_its_story_says(library: Path) -> None:
+    mira = library_at(library).role("mira")
+    (mira.root / "role.yaml").write_text("name: Ada\nstory: gull\ntimeline: [the fire]\n", encoding="utf-8")
+    for root, said in ((mira.root, "My $object."), (library / "gull", "A $object.")):
+        (root / "chronicle.yaml").write_text(f"{TRIPLES}sentences: {{owns: {said}}}\n", encoding="utf-8")
+    assert mira.card.timeline == ("the fire",)
+    assert mira.chronicle().sentences == {"owns": "My $object."}
+
+
 def test_files_of_a_role_are_indexed_whatever_their_names(library: Path, run: Command) -> None:
     mira = library / "mira"
     (mira / "persona" / "life.md").write_text("# Sea\n\nAda Quill was born at sea.\n", encoding="utf-8")
@@ -167,12 +184,14 @@ def test_it_is_erased_from_the_indexes_of_those_who_have_left_the_story_too(libr
         ("nowhere", "names the story 'nowhere'. There is no role 'nowhere'"),
         ("tom", "which cannot be one: name a role that is of no story itself"),
         ("mira", "which cannot be one"),
+        ("dialogues", "which cannot be one"),
         ("../x", "names the story '../x'. '../x' can't be the id of a role"),
     ],
 )
 def test_a_story_that_cannot_be_one_is_said_and_others_are_listed(
     library: Path, run: Command, story: str, why: str
 ) -> None:
+    write_role(library, "dialogues", persona=ROCK)
     (library / "mira" / "role.yaml").write_text(f"name: Mira\nstory: {story}\n", encoding="utf-8")
     code, _, err = run("ask", "mira", "Who are you?")
     assert code == 2
