@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from dramaturg.nodes.known import as_of_in
+from dramaturg.nodes.told import unknown_knowers
 from dramaturg.server.rooms import Rooms
+from dramaturg.stores.documents.memories import form_of
 from dramaturg.stores.documents.merges import PLAN
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.kinds import kind_named
@@ -104,6 +106,21 @@ def test_what_was_embedded_for_a_story_is_not_embedded_again(library: Path, run:
     taught = json.loads(run("learn", "tom", str(library / "new.md"), "--dry-run", "--json")[1])
     made = json.loads(run("index", "tom", "--json")[1])
     assert (taught["index"]["to_embed"], made["embedded"]) == (1, 0)
+
+
+def test_a_file_of_a_story_is_read_by_its_place_in_it(library: Path) -> None:
+    line = {"scene": "quay", "speaker": "Tom Quill", "text": "Salt!", "known_to": ["Pew"]}
+    write_lines(library / "gull" / "dialogues" / "memories.jsonl", [line])
+    (library / "gull" / "persona" / "life.md").write_text(f"known_to: Pew\n\n{ROCK}", encoding="utf-8")
+    tom = library_at(library).role("tom")
+    assert {name: form_of(name).__name__ for name in tom.memory_files.names()} == {
+        "gull/dialogues/memories.jsonl": "DialogueLine",
+        "gull/dialogues/scenes.jsonl": "DialogueLine",
+        "gull/memories.jsonl": "Memory",
+    }
+    assert unknown_knowers(tom) == [
+        "gull/persona/life.md: Pew is no role here", "gull/dialogues/memories.jsonl:1: Pew is no role here",
+    ]  # fmt: skip
 
 
 def test_what_a_role_says_itself_comes_before_what_its_story_says(library: Path) -> None:
