@@ -1,12 +1,13 @@
 """The versions of an index: listed, taken back together with their documents, and erased."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dramaturg.stores.changes import KeptDocuments, drop_set_aside
+from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.merges import DECISIONS, digest_of_decisions, drop_plan
 from dramaturg.stores.documents.sources import is_of_story
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError, StorageError, did_you_mean
@@ -94,13 +95,19 @@ def erase_past(role: Role) -> None:
 
 
 def readers_of(story: Role) -> list[Role]:
-    """The roles of its library that have a role for their story; one whose card cannot be read is left out."""
+    """The roles of its library that have a role for their story, or an index that was made from its files."""
     library, found = story.library, list[Role]()
     for name, card in library.cards().items() if library else ():
-        with suppress(RoleError):
-            if library and card().story == story.id:
-                found.append(library.open(name))
+        if library and _reads(role := library.open(name), card, story.id):
+            found.append(role)
     return found
+
+
+def _reads(role: Role, card: Callable[[], RoleCard], story: str) -> bool:
+    with suppress(RoleError):  # where its card cannot be read, its indexes say it
+        if card().story == story:
+            return True
+    return any(is_of_story(name) and name.startswith(f"{story}/") for name in _made_from(role))
 
 
 def _erase_past(role: Role) -> None:
@@ -108,7 +115,7 @@ def _erase_past(role: Role) -> None:
         for folder in _begun(role.root):
             found = _manifests_or_none(folder)
             served = next(iter(found), None)
-            if served is None or found[served].sources != role.index(folder.kind).sources.checksums():
+            if served is None or found[served].sources != _sources_of_now(role, folder):
                 _erase(folder)
                 continue
             try:
@@ -133,6 +140,14 @@ def _erase_past(role: Role) -> None:
     role.forget_opened()
 
 
+def _sources_of_now(role: Role, folder: IndexFolder) -> Mapping[str, str] | None:
+    """The checksums of the files that an index is made from; None: they cannot be read, as those of a lost story."""
+    try:
+        return role.index(folder.kind).sources.checksums()
+    except RoleError:
+        return None
+
+
 def _begun(role: Path) -> list[IndexFolder]:
     """The kinds of index that a role has, also those of which no version is published yet."""
     found = []
@@ -143,9 +158,15 @@ def _begun(role: Path) -> list[IndexFolder]:
 
 
 def holding(role: Role, document: str) -> bool:
-    """Whether a version of an index was made from a document of this name."""
+    """Whether a version of an index was made from a document of this name: the role's, or one that has its files."""
+    of_story = f"{role.id}/{document}"
+    return document in _made_from(role) or any(of_story in _made_from(one) for one in readers_of(role))
+
+
+def _made_from(role: Role) -> set[str]:
+    """The names of all files that the versions of the role's indexes were made from."""
     folders = (IndexFolder(role.root, kind_named(name)) for name in published_names(role.root))
-    return any(document in one.sources for folder in folders for one in _manifests_or_none(folder).values())
+    return {name for folder in folders for one in _manifests_or_none(folder).values() for name in one.sources}
 
 
 def _erase(folder: IndexFolder) -> None:

@@ -115,9 +115,10 @@ def forget(
     reports = asyncio.run(indexed(context, method)) if left else {}
     if for_good:
         learning.erase_originals(opened, source)
+        readers = [one.id for one in readers_of(opened)]
         erase_past(opened)
-        if readers := [one.id for one in readers_of(opened)]:
-            note(f"{', '.join(readers)} have {role} for their story: it is erased from their indexes, too.")
+        if readers:
+            note(f"{', '.join(readers)} have read {role} as their story: it is erased from their indexes, too.")
     elif files:
         note(f"{', '.join(files)} stays in persona/, and is not read again unless it changes.")
     tell(role, changes, reports, as_json)

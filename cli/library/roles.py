@@ -25,6 +25,7 @@ from dramaturg.cli.output import errors, print_json, screen
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.documents.originals import uncast, unread
 from dramaturg.stores.documents.secrets import Tellable, told_among
+from dramaturg.stores.documents.sources import is_of_story
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.library_folder import example_card, example_files, examples, written, written_for
 from dramaturg.stores.role import Role
@@ -249,8 +250,10 @@ def undo(
     if now == back.version:
         screen.print(f"Back at the version of {version}: {files_of}.", soft_wrap=True)
     else:
+        own = ", ".join(one for one in back.documents if not is_of_story(one)) or "none of its own"
+        story = f"from other files of the story {opened.card.story!r}, " if opened.card.story else ""
         screen.print(
-            f"The files of the version of {version} are back: {files_of}. It was made with other settings, or could "
+            f"The files of the version of {version} are back: {own}. It was made {story}with other settings, or could "
             f"not be read, so they were indexed again: the version {now[:8]} is read now.",
             soft_wrap=True,
         )

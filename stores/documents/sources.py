@@ -111,7 +111,7 @@ class Sources:
     def keep(self, sources: Mapping[str, str]) -> None:
         """Keep the files of a version, so that it can be taken back; for callers that hold the role's lock."""
         kept = KeptDocuments(self._role)
-        same = self.names() == sorted(sources)
+        same = {*self.names()} == sources.keys()
         for name in sources if same else ():
             data = self.read(name)
             same = same and sha256(data) == sources[name]

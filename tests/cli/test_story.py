@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from dramaturg.nodes.known import as_of_in
+from dramaturg.nodes.told import unknown_knowers
 from dramaturg.server.rooms import Rooms
+from dramaturg.stores.documents.memories import form_of
 from dramaturg.stores.documents.merges import PLAN
 from dramaturg.stores.errors import RoleError
+from dramaturg.stores.index.kinds import kind_named
 from dramaturg.stores.library import library_at
 from dramaturg.stores.role import Role
+from dramaturg.stores.versions import versions
 from dramaturg.testing import write_role
 from dramaturg.testing.role import write_lines
 from dramaturg.workflows.role_rag_index import graph
@@ -96,6 +100,47 @@ def test_what_was_asked_for_a_story_is_not_asked_again_for_its_roles(library: Pa
     }  # fmt: skip
 
 
+def test_what_was_embedded_for_a_story_is_not_embedded_again(library: Path, run: Command) -> None:
+    assert run("index", "gull")[0] == 0
+    (library / "new.md").write_text("# Net\n\nTom mends a net.\n", encoding="utf-8")
+    taught = json.loads(run("learn", "tom", str(library / "new.md"), "--dry-run", "--json")[1])
+    made = json.loads(run("index", "tom", "--json")[1])
+    assert (taught["index"]["to_embed"], made["embedded"]) == (1, 0)
+
+
+def test_a_file_of_a_story_is_read_by_its_place_in_it(library: Path) -> None:
+    line = {"scene": "quay", "speaker": "Tom Quill", "text": "Salt!", "known_to": ["Pew"]}
+    write_lines(library / "gull" / "dialogues" / "memories.jsonl", [line])
+    (library / "gull" / "persona" / "life.md").write_text(f"known_to: Pew\n\n{ROCK}", encoding="utf-8")
+    tom = library_at(library).role("tom")
+    assert {name: form_of(name).__name__ for name in tom.memory_files.names()} == {
+        "gull/dialogues/memories.jsonl": "DialogueLine",
+        "gull/dialogues/scenes.jsonl": "DialogueLine",
+        "gull/memories.jsonl": "Memory",
+    }
+    assert unknown_knowers(tom) == [
+        "gull/persona/life.md: Pew is no role here", "gull/dialogues/memories.jsonl:1: Pew is no role here",
+    ]  # fmt: skip
+
+
+def test_what_a_role_says_itself_comes_before_what_its_story_says(library: Path) -> None:
+    mira = library_at(library).role("mira")
+    (mira.root / "role.yaml").write_text("name: Ada\nstory: gull\ntimeline: [the fire]\n", encoding="utf-8")
+    for root, said in ((mira.root, "My $object."), (library / "gull", "A $object.")):
+        (root / "chronicle.yaml").write_text(f"{TRIPLES}sentences: {{owns: {said}}}\n", encoding="utf-8")
+    assert mira.card.timeline == ("the fire",)
+    assert mira.chronicle().sentences == {"owns": "My $object."}
+
+
+def test_files_of_a_role_are_indexed_whatever_their_names(library: Path, run: Command) -> None:
+    mira = library / "mira"
+    (mira / "persona" / "life.md").write_text("# Sea\n\nAda Quill was born at sea.\n", encoding="utf-8")
+    assert run("index", "mira")[0] == 0
+    assert run("index", "mira", "--method", "emotional-rag", "--set", "emotion_encoder=embedding")[0] == 0
+    made_from = {one.documents for one in versions(library_at(library).role("mira"), kind_named("acts"))}
+    assert made_from == {("dog.md", "gull/life.md", "life.md")}
+
+
 def test_a_story_is_changed_where_it_lies(library: Path, run: Command) -> None:
     before = {path: path.read_bytes() for path in (library / "gull").rglob("*") if path.is_file()}
     code, _, err = run("forget", "mira", "--source", "gull/life.md", "--yes")
@@ -118,7 +163,9 @@ def test_undo_takes_back_files_of_the_role_alone(library: Path, run: Command) ->
     (library / "mira" / "persona" / "dog.md").write_text("# Dog\n\nKit is old.\n", encoding="utf-8")
     (library / "gull" / "persona" / "life.md").write_text("# The rock\n\nIt fell into the sea.\n", encoding="utf-8")
     assert run("index", "mira")[0] == 0
-    assert run("undo", "mira", "--yes")[0] == 0
+    code, out, _ = run("undo", "mira", "--yes")
+    assert code == 0
+    assert "are back: dog.md. It was made from other files of the story 'gull'" in " ".join(out.split())
     assert (library / "mira" / "persona" / "dog.md").read_text("utf-8") == OWN
     assert "fell into the sea" in (library / "gull" / "persona" / "life.md").read_text("utf-8")
 
@@ -129,10 +176,23 @@ def test_what_is_erased_from_a_story_is_erased_from_its_roles(library: Path, run
         assert run("index", role)[0] == 0
     code, _, err = run("forget", "gull", "--source", "secret.md", "--for-good", "--yes")
     assert code == 0, err
-    assert "mira, tom have gull for their story" in " ".join(err.split())
+    assert "mira, tom have read gull as their story" in " ".join(err.split())
     left = [path for path in library.rglob("*") if path.is_file() and b"Marigold" in path.read_bytes()]
     assert left == []
     assert run("index", "mira")[0] == 0
+
+
+def test_it_is_erased_from_the_indexes_of_those_who_have_left_the_story_too(library: Path, run: Command) -> None:
+    (library / "gull" / "persona" / "secret.md").write_text("# Gold\n\nThe Marigold lies below.\n", encoding="utf-8")
+    for role in ("mira", "tom"):
+        assert run("index", role)[0] == 0
+    (library / "mira" / "role.yaml").write_text("name: [\nstory: gull\n", encoding="utf-8")
+    (library / "tom" / "role.yaml").write_text("name: Tom Quill\n", encoding="utf-8")
+    (library / "gull" / "persona" / "secret.md").unlink()  # as by a call that was stopped before it came to them
+    code, _, err = run("forget", "gull", "--source", "secret.md", "--for-good", "--yes")
+    assert code == 0, err
+    assert "mira, tom have read gull as their story" in err
+    assert [path for path in library.rglob("*") if path.is_file() and b"Marigold" in path.read_bytes()] == []
 
 
 @pytest.mark.parametrize(
@@ -141,12 +201,14 @@ def test_what_is_erased_from_a_story_is_erased_from_its_roles(library: Path, run
         ("nowhere", "names the story 'nowhere'. There is no role 'nowhere'"),
         ("tom", "which cannot be one: name a role that is of no story itself"),
         ("mira", "which cannot be one"),
+        ("dialogues", "which cannot be one"),
         ("../x", "names the story '../x'. '../x' can't be the id of a role"),
     ],
 )
 def test_a_story_that_cannot_be_one_is_said_and_others_are_listed(
     library: Path, run: Command, story: str, why: str
 ) -> None:
+    write_role(library, "dialogues", persona=ROCK)
     (library / "mira" / "role.yaml").write_text(f"name: Mira\nstory: {story}\n", encoding="utf-8")
     code, _, err = run("ask", "mira", "Who are you?")
     assert code == 2

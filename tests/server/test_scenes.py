@@ -464,7 +464,10 @@ async def test_a_scene_that_was_played_in_the_terminal_without_a_name_is_listed(
             await talk.take_turn("Good evening.")
         (listed,) = (await http.get("/v1/threads")).json()["data"]
         assert (listed["id"], listed["role"]) == ("default", "scene:tavern")
-        assert len((await http.get("/v1/threads/default/tree?role=scene:tavern")).json()["turns"]) == 1
+        (turn,) = (await http.get("/v1/threads/default/tree?role=scene:tavern")).json()["turns"]
+        path = "/v1/threads/default/leave-out?role=scene:tavern"
+        refused = await http.post(path, json={"turn": turn["id"]})
+        assert (refused.status_code, "Of a scene, no turn" in refused.text) == (400, True)
         assert await usual_thread_of(library, "tavern") == where
         async with open_scene(context, "scene:tavern") as talk:  # as an earlier revision called it
             await talk.take_turn("Good evening.")
