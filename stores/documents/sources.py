@@ -11,6 +11,12 @@ from dramaturg.stores.locks import role_lock
 
 DIALOGUES = "dialogues/"
 """The folder of a role's dialogues; no story has this name."""
+StoryFolder = Callable[[], Path | None]
+"""Returns the folder of the story that a role is of, as its card says now; None: it is of none."""
+
+
+def no_story() -> None:
+    """The folder of the story of a role that has none."""
 
 
 class Place(NamedTuple):
@@ -38,7 +44,7 @@ class Sources:
         role: Path,
         folder: str,
         find: Callable[[Path], list[Path]],
-        story: Callable[[], Path | None] = lambda: None,
+        story: StoryFolder = no_story,
     ) -> None:
         self._role = role
         self._folder = folder

@@ -1,7 +1,7 @@
 """Answers of a chat model that an index rests on: kept by what was asked, so that nothing is asked twice."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from dramaturg.stores.documents.sources import StoryFolder, no_story
 from dramaturg.stores.errors import DamagedIndex
 from dramaturg.stores.files import canonical, inside, remove_file, sha256, sweep, write_bytes
 from dramaturg.stores.index.folder import IndexFolder, Published
@@ -43,9 +44,7 @@ class KnownAnswers:
     role counts for the role, too, before its own.
     """
 
-    def __init__(
-        self, folders: Iterable[IndexFolder], draft: str | None = None, story: Callable[[], Path | None] = lambda: None
-    ) -> None:
+    def __init__(self, folders: Iterable[IndexFolder], draft: str | None = None, story: StoryFolder = no_story) -> None:
         self._folders = tuple(folders)
         self._draft = draft
         self._story = story

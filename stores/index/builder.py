@@ -1,6 +1,6 @@
 """How a version of an index is built: a draft of records, vectors and answers as they come, then published at once."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pydantic import JsonValue
 
 from dramaturg.stores.documents.merges import keep_decisions
-from dramaturg.stores.documents.sources import Sources
+from dramaturg.stores.documents.sources import Sources, StoryFolder, no_story
 from dramaturg.stores.errors import EmbeddingMismatch, MissingIndex, RoleError
 from dramaturg.stores.files import sha256, sweep
 from dramaturg.stores.index.answers import ANSWERS, KnownAnswers, drop_kept, encode_answers, save_answers
@@ -62,7 +62,7 @@ class IndexBuilder(Generic[R]):
         RoleError: an index of this name is of another kind.
     """
 
-    def __init__(self, role: Path, kind: IndexKind[R, Any], story: Callable[[], Path | None] = lambda: None) -> None:
+    def __init__(self, role: Path, kind: IndexKind[R, Any], story: StoryFolder = no_story) -> None:
         if any(one.name == kind.name and one != kind for one in KINDS):
             raise RoleError(f"The index {kind.name!r} is of another kind: take `kind_named({kind.name!r})`.")
         self._kind = kind

@@ -1,7 +1,7 @@
 """A version that is being built: its records, and the vectors had so far."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from dramaturg.stores.documents.sources import StoryFolder, no_story
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
 from dramaturg.stores.files import inside, move_folder, remove, remove_file, sha256, write_bytes
 from dramaturg.stores.index.folder import IndexFolder, Manifest, Published, version_id
@@ -105,9 +106,7 @@ class KnownVectors:
     count; otherwise those of the role's story do, too.
     """
 
-    def __init__(
-        self, index: IndexFolder, draft: str | None = None, story: Callable[[], Path | None] = lambda: None
-    ) -> None:
+    def __init__(self, index: IndexFolder, draft: str | None = None, story: StoryFolder = no_story) -> None:
         self._index = index
         self._draft = draft
         self._story = story
