@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_clients import CLIENTS, missing
+from chat_clients import missing
 from page_house import House, page_house
 
 from dramaturg.server.access import Access
@@ -42,10 +42,7 @@ class Teller:
 
 
 async def barriers(house: House, state: str) -> list[str]:
-    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
-    await house.page.evaluate(axe)
-    result = await house.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    found = [f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]]
+    found = await house.barriers(state)
     if await house.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
         found.append(f"{state}: wider than the window")
     return found

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from all_methods import whole_role
-from chat_clients import CLIENTS, missing
+from chat_clients import missing
 from page_house import House, page_house
 
 from dramaturg.conversations.alignment import Exchange, as_heard
@@ -332,18 +332,13 @@ SIZES = {"phone": (390, 760), "wide": (1400, 900)}
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> None:
-    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
     async with page_house(tmp_path, *SIZES[size]) as house:
         page = house.page
         await page.emulate_media(color_scheme=scheme)
         found: list[str] = []
 
         async def look(state: str) -> None:
-            await page.evaluate(axe)
-            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            found.extend(
-                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]
-            )
+            found.extend(await house.barriers(state))
 
         await page.wait_for_selector(".roles li")
         await look("welcome")

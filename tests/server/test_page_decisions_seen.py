@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from chat_clients import CLIENTS, missing
+from chat_clients import missing
 from page_house import House, page_house
 
 from dramaturg.server.access import Access
@@ -358,18 +358,13 @@ async def test_a_thread_is_opened_by_any_name(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize("size", [(390, 760), (1400, 900)], ids=["phone", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme: str) -> None:
-    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
     planned_for = CHANGES | {"parts": CHANGES["parts"] | {"facts": FACTS}}
     async with page_house(tmp_path, *size, **planned_for) as house:
         page, found = house.page, list[str]()
         await page.emulate_media(color_scheme=scheme)
 
         async def look(state: str) -> None:
-            await page.evaluate(axe)
-            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            found.extend(
-                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]
-            )
+            found.extend(await house.barriers(state))
 
         await house.open(method="id-rag")
         await house.say("Who are you?")

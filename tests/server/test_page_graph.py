@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from all_methods import whole_role
-from chat_clients import CLIENTS, missing
+from chat_clients import missing
 from page_house import House, page_house
 
 from dramaturg.server.access import Access
@@ -251,18 +251,13 @@ async def test_why_draws_what_the_reply_touched_and_nothing_of_one_alone(tmp_pat
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> None:
-    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
     known(tmp_path / "library")
     async with page_house(tmp_path, *SIZES[size]) as house:
         page, found = house.page, list[str]()
         await page.emulate_media(color_scheme=scheme)
 
         async def look(state: str) -> None:
-            await page.evaluate(axe)
-            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            found.extend(
-                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]
-            )
+            found.extend(await house.barriers(state))
 
         await shown(house)
         await look("graph")

@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from chat_clients import CLIENTS, missing
+from chat_clients import missing
 from page_house import House, page_house
 
 pytestmark = [
@@ -181,17 +181,12 @@ async def test_what_was_said_is_pinned_and_forgotten_for_good(tmp_path: Path) ->
 @pytest.mark.parametrize("size", [(390, 760), (1400, 900)], ids=["phone", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_barrier_is_found(tmp_path: Path, size: tuple[int, int], scheme: str) -> None:
-    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
     async with page_house(tmp_path, *size, **SMALL) as house:
         page, found = house.page, list[str]()
         await page.emulate_media(color_scheme=scheme)
 
         async def look(state: str) -> None:
-            await page.evaluate(axe)
-            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            found.extend(
-                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']]}" for one in result["violations"]
-            )
+            found.extend(await house.barriers(state))
 
         await house.open()
         await house.choose(name="Mira")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_clients import CLIENTS, missing
+from chat_clients import missing
 from page_house import House, page_house
 
 pytestmark = [
@@ -245,17 +245,12 @@ async def test_it_is_said_whose_line_comes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> None:
-    axe = (CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js").read_text()
     async with page_house(tmp_path, *SIZES[size], **players()) as house:
         page, found = house.page, list[str]()
         await page.emulate_media(color_scheme=scheme)
 
         async def look(state: str) -> None:
-            await page.evaluate(axe)
-            result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            found.extend(
-                f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]
-            )
+            found.extend(await house.barriers(state))
 
         await page.wait_for_selector("#gallery .scenes")
         await look("gallery")

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from all_methods import whole_cast, whole_role
-from chat_clients import page_at
+from chat_clients import CLIENTS, page_at
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
@@ -142,6 +142,13 @@ class House:
         await self.page.fill("#say", text)
         await self.page.press("#say", "Enter")
         await self.settled()
+
+    async def barriers(self, state: str) -> list[str]:
+        """The rules that axe finds broken on the page, each with the first elements that break it."""
+        axe = CLIENTS / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+        await self.page.evaluate(axe.read_text())
+        result = await self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [f"{state}: {one['id']} {[n['html'][:90] for n in one['nodes']][:3]}" for one in result["violations"]]
 
     async def settled(self) -> None:
         await self.page.wait_for_selector("#send:visible")
