@@ -64,6 +64,8 @@ async def talks_in(kept: Kept, role: str, begin: str = "", search: str = "") -> 
     wanted = [(one, label) for one, label in named if one.startswith(begin)]
     for thread, label in sorted(wanted, key=lambda pair: not pair[1].pinned):  # the others stay in their order
         asked, head = await ends_of(kept.saver, kept.prefix + thread)
+        if not asked and not await all_turns(kept.saver, kept.prefix + thread):
+            continue  # a turn was begun, and stopped before a word of its reply
         title = label.title or first_words(asked)
         if not words or _holds(title, words) or await _said(kept, thread, words):
             yield ListedTalk(thread, title, label.pinned, time_of(head))

@@ -36,10 +36,7 @@ from dramaturg.server.knowledge import Knowledge
 from dramaturg.server.lookups import KEPT_SOON, LONGEST_THREAD, Lookups, WholeNames
 from dramaturg.server.openai_forms import (
     EventStream,
-    chunk,
     completion,
-    described,
-    event,
     failed,
     finish_of,
     packed,
@@ -48,22 +45,20 @@ from dramaturg.server.openai_forms import (
     shown_model,
     told,
     unreadable,
-    usage_of,
 )
 from dramaturg.server.packing import Packing
 from dramaturg.server.pages import page_routes
 from dramaturg.server.remembered import Remembered
-from dramaturg.server.replies import Piece, Speech
+from dramaturg.server.replies import Speech
 from dramaturg.server.rooms import LOOKED_UP, SCENE, Model, Rooms, known_as, thread_name
 from dramaturg.server.scenes import Scenes, SceneSpeech
 from dramaturg.server.sources import SourceTexts
 from dramaturg.server.talks import Talks
+from dramaturg.server.turns import Place, Turns, UnderWay, streamed
 from dramaturg.server.work import Works
 
 log = logging.getLogger(__name__)
-ALIVE_AFTER = 2.0  # seconds without a word after which a listener is told that the role still thinks
-STOPS_WITHIN = 5.0  # seconds that a request waits for what is kept of a reply that its caller has stopped
-ENDS_WITHIN = 30.0  # seconds that a server which ends waits for turns of which nobody hears any more
+ENDS_WITHIN = 30.0  # seconds that a server which ends waits for changes of roles
 MOST_TEXTS = 2_048  # in one request for embeddings
 
 
@@ -98,14 +93,10 @@ class RoleServer:
         self.rooms = rooms
         self.access = access
         self.merges = merges
-        self._turns: dict[str, int] = {}
-        self._behind: dict[asyncio.Task[Any], str] = {}
-        """Turns that are being taken, by the names of their threads."""
-        self._stops: dict[asyncio.Task[Any], str] = {}
-        """What is still to be kept of replies that were stopped, by caller."""
+        self.turns = Turns(rooms)
         self.scenes = Scenes(rooms)
-        self.lookups = Lookups(rooms, self.scenes, access, self._behind)
-        self.talks = Talks(self.lookups, self._stops)
+        self.lookups = Lookups(rooms, self.scenes, access, self.turns)
+        self.talks = Talks(self.lookups)
         self.memory = Remembered(self.lookups)
         self.works = Works(access)
         self.knowledge = Knowledge(rooms, self.works)
@@ -157,6 +148,8 @@ class RoleServer:
                 Route("/v1/threads/{thread}/export", self.talks.export),
                 Route("/v1/threads/{thread}/tree", self.lookups.tree),
                 Route("/v1/threads/{thread}/heard", self.lookups.heard),
+                Route("/v1/threads/{thread}/coming", self.turns.join),
+                Route("/v1/threads/{thread}/stop", self.turns.stop, methods=["POST"]),
                 Route("/v1/threads/{thread}/turns/{turn}", self.lookups.turn),
                 Route("/v1/threads/{thread}/notes", self.memory.note, methods=["POST"]),
                 Route("/v1/threads/{thread}/forget", self.memory.forget, methods=["POST"]),
@@ -198,11 +191,9 @@ class RoleServer:
         try:
             yield
         finally:
+            await self.turns.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(ENDS_WITHIN):
-                    # A turn that is cancelled has yet to be kept.
-                    while left := self._behind.keys() | self._stops.keys():
-                        await asyncio.wait(left)
                     await self.works.close()
             await self.rooms.close()
 
@@ -226,61 +217,57 @@ class RoleServer:
         body = ChatRequest.model_validate_json(await request.body())
         heard = heard_in(body, request.headers)
         caller: str = request.scope["caller"]
-        if self._turns.get(caller, 0) >= self.access.at_once:
+        if self.turns.at_once[caller] >= self.access.at_once:
             return refusal(
                 429, f"{self.access.at_once} turns at once are the limit: wait for one to end.", "too_many_turns"
             )
-        self._turns[caller] = self._turns.get(caller, 0) + 1
+        self.turns.at_once[caller] += 1
         handed = False
         try:
-            given = given_in(body, heard, caller)
-            staged = await self.scenes.staged(body.model, heard, given, caller) if plays(body) else None
-            context: RoleContext
-            if staged:
-                model, context, heard, of = SCENE, staged.context, staged.heard, staged.of
-            else:
-                model = await asyncio.to_thread(
-                    partial(self.rooms.model, body.model, heard.speaker, group=bool(heard.others))
-                )
-                context, of = await self._context(model, given, heard, request.headers), caller
-            about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
-            if heard.kind == "quiet":
-                return await self._aside(context, body, about)
-            if body.schema_wanted:
-                raise Unfit("response_format", "structured output is not supported: ask for text.")
-            if stops := [task for task, of in self._stops.items() if of == caller]:
-                await asyncio.wait(stops, timeout=STOPS_WITHIN)  # else what is kept of them would come after this turn
-            thread = await self._thread(request, body, model, context, heard, of)
-            talk = await self.rooms.conversation(model, context, thread)
-            about["thread"] = thread.removeprefix(f"{of}/") if of else thread
-            if heard.kind == "opening":
-                return await self._opening(talk, body, about)
-            alone = not heard.whole and not heard.history and named_thread(request, body)
-            history = await self._all_or_nothing(talk, heard) if alone else heard.history
-            keep, language = partial(self._remember, of, thread), (await run_of(context)).language
-            if staged and isinstance(talk, SceneTalk):
-                speech: Speech = SceneSpeech(talk, staged, history, keep, language)
-            else:
-                speech = Speech(talk, history, heard.question, heard.begun, keep, language)
-            speech.task.add_done_callback(partial(self._done, caller=caller))
-            self._behind[speech.task] = thread
+            with self.turns.beginning(thread_name(caller, named_thread(request, body))):
+                turn = await self._turn(request, body, heard, caller)
+                if isinstance(turn, Response):
+                    return turn
+                self.turns.begun(turn, caller)
             handed = True
-            if body.stream:
-                return EventStream(streamed(speech, body, about), told(about), partial(self._left, caller, speech))
-            return await self._whole(request, speech, about)
+            if not body.stream:
+                return await self._whole(request, turn)
+            return EventStream(streamed(turn), told(turn.about), partial(self.turns.left, turn, caller))
         finally:
             if not handed:
-                self._turns[caller] -= 1
+                self.turns.at_once[caller] -= 1
 
-    def _done(self, task: "asyncio.Task[None]", *, caller: str) -> None:
-        self._turns[caller] -= 1
-        self._behind.pop(task, None)
-
-    def _left(self, caller: str, speech: Speech) -> None:
-        """Nobody listens to a turn any more."""
-        task = asyncio.create_task(speech.stop())
-        self._stops[task] = caller
-        task.add_done_callback(self._stops.pop)
+    async def _turn(self, request: Request, body: ChatRequest, heard: Heard, caller: str) -> UnderWay | Response:
+        """The turn that a request asks for, under way; or the answer, where it is none."""
+        given = given_in(body, heard, caller)
+        staged = await self.scenes.staged(body.model, heard, given, caller) if plays(body) else None
+        context: RoleContext
+        if staged:
+            model, context, heard, of = SCENE, staged.context, staged.heard, staged.of
+        else:
+            model = await asyncio.to_thread(
+                partial(self.rooms.model, body.model, heard.speaker, group=bool(heard.others))
+            )
+            context, of = await self._context(model, given, heard, request.headers), caller
+        about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
+        if heard.kind == "quiet":
+            return await self._aside(context, body, about)
+        if body.schema_wanted:
+            raise Unfit("response_format", "structured output is not supported: ask for text.")
+        await self.turns.stopped_before(caller)
+        thread = await self._thread(request, body, model, context, heard, of)
+        talk = await self.rooms.conversation(model, context, thread)
+        about["thread"] = thread.removeprefix(f"{of}/") if of else thread
+        if heard.kind == "opening":
+            return await self._opening(talk, body, about)
+        alone = not heard.whole and not heard.history and named_thread(request, body)
+        history = await self._all_or_nothing(talk, heard) if alone else heard.history
+        keep, language = partial(self._remember, of, thread), (await run_of(context)).language
+        if staged and isinstance(talk, SceneTalk):
+            speech: Speech = SceneSpeech(talk, staged, history, keep, language)
+        else:
+            speech = Speech(talk, history, heard.question, heard.begun, keep, language)
+        return UnderWay(speech, Place(body.model if staged else model.role, thread), body, about)
 
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:
         """Keep how the thread of a turn is found again, by what the client has on its screen."""
@@ -340,14 +327,16 @@ class RoleServer:
             return EventStream(said_at_once(greeting, about, "stop"), told(about))
         return JSONResponse(completion(about, greeting, {}, "stop"), headers=told(about))
 
-    async def _whole(self, request: Request, speech: Speech, about: dict[str, Any]) -> Response:
+    async def _whole(self, request: Request, turn: UnderWay) -> Response:
         """The reply in one piece; who has gone meanwhile has heard nothing of it."""
+        speech, about = turn.speech, turn.about
         reply = asyncio.ensure_future(speech.reply())
         gone = asyncio.ensure_future(until_gone(request))
         try:
             await asyncio.wait({reply, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not reply.done():
-                await speech.stop(heard=False)
+                if not turn.body.background:
+                    await speech.stop(heard=False)
                 raise ClientDisconnect
             text = await reply
             told_of = about | {"turn": speech.turn}
@@ -412,44 +401,6 @@ def given_in(body: ChatRequest, heard: Heard, caller: str) -> dict[str, Any]:
     if stop := body.stops_at(heard.asker, *heard.others):
         given["stop"] = stop
     return given
-
-
-async def streamed(speech: Speech, body: ChatRequest, about: dict[str, Any]) -> AsyncIterator[str]:
-    """A turn as events: why, the reply word by word, the end; comments while the role thinks, or waits for a model."""
-    try:
-        yield chunk(about, {"role": "assistant", "content": ""})
-        pieces = speech.pieces()
-        coming: asyncio.Future[Piece] = asyncio.ensure_future(anext(pieces))
-        begun = False
-        try:
-            while True:
-                await asyncio.wait({coming}, timeout=ALIVE_AFTER)
-                if not coming.done():
-                    # Clients draw so many times a second, and what comes in between with the next part: here is one.
-                    number = speech.line.number()
-                    does = f": waiting, number {number}\n\n" if number else ": thinking\n\n"
-                    yield chunk(about, {}) if begun else does
-                    continue
-                piece = coming.result()
-                if piece.by:
-                    yield chunk(about | {"speaker": piece.by}, {})
-                elif body.reasons or not piece.thought:
-                    begun = True
-                    yield chunk(about, {"reasoning_content" if piece.thought else "content": piece.text})
-                coming = asyncio.ensure_future(anext(pieces))
-        except StopAsyncIteration:
-            pass
-        finally:
-            coming.cancel()
-        yield chunk(about | {"turn": speech.turn}, {}, finish=speech.finish)
-        if (body.stream_options or {}).get("include_usage"):
-            yield event({**about, "object": "chat.completion.chunk", "choices": [], "usage": usage_of(speech.output)})
-        yield "data: [DONE]\n\n"
-    except (ValueError, RuntimeError) as error:
-        status, message, code = described(error)
-        kind = "server_error" if status >= 500 else "invalid_request_error"
-        yield event({"error": {"message": message, "type": kind, "param": None, "code": code}})
-        yield "data: [DONE]\n\n"
 
 
 async def until_gone(request: Request) -> None:

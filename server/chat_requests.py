@@ -82,6 +82,8 @@ class ChatRequest(BaseModel):
     model: str = Field(min_length=1, max_length=4 * LONGEST_NAME)
     messages: list[ClientMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool = False
+    background: bool = False
+    """Whether the turn goes on where nobody listens any more; it can be joined, and is stopped by its thread."""
     stream_options: dict[str, JsonValue] | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -99,7 +101,7 @@ class ChatRequest(BaseModel):
     include_reasoning: bool = True
     reasoning_effort: str | None = Field(default=None, max_length=40)
 
-    @field_validator("stream", "include_reasoning", mode="before")
+    @field_validator("stream", "background", "include_reasoning", mode="before")
     @classmethod
     def _as_default(cls, given: Any, info: Any) -> Any:
         return cls.model_fields[info.field_name].default if given is None else given

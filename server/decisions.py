@@ -14,6 +14,7 @@ from dramaturg.conversations.conversation import Conversation
 from dramaturg.nodes.identity.chronicle import triple_sentence
 from dramaturg.server.lookups import Lookups
 from dramaturg.server.rooms import Model
+from dramaturg.server.turns import thread_in
 from dramaturg.server.work import Works
 from dramaturg.stores.documents.chronicle_changes import Replacement, unwritten, write_replacements
 from dramaturg.stores.files import canonical, sha256
@@ -67,7 +68,7 @@ class Approvals:
             model, talk = await self.lookups.talk(request)  # by now another method may wait
         changes, others = await _asked(talk)
         turn = await talk.unfinished() if changes or others else None
-        about = {"thread": self.lookups.thread_in(request), "role": model.role, "turn": turn.id if turn else None}
+        about = {"thread": thread_in(request), "role": model.role, "turn": turn.id if turn else None}
         return JSONResponse(
             {
                 "object": "waiting",
@@ -102,7 +103,7 @@ class Approvals:
         model, talk = await self.lookups.talk(request)
         role, left = await self._unwritten(request, model, talk)
         data = await asyncio.to_thread(_shown, role, left)
-        about = {"thread": self.lookups.thread_in(request), "role": role.id, "became": _digest(left)}
+        about = {"thread": thread_in(request), "role": role.id, "became": _digest(left)}
         return JSONResponse({"object": "became", **about, "changes": self.works.access.changes_roles, "data": data})
 
     async def write(self, request: Request) -> Response:
@@ -122,7 +123,7 @@ class Approvals:
 
     async def _unwritten(self, request: Request, model: Model, talk: Conversation) -> tuple[Role, list[Replacement]]:
         """The role of a thread, and what the thread has made of it and its chronicle does not say."""
-        found = await replacements_in(talk, self.lookups.thread_in(request))
+        found = await replacements_in(talk, thread_in(request))
 
         def compared() -> tuple[Role, list[Replacement]]:
             role = self.lookups.rooms.library.open(model.role)

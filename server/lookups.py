@@ -19,6 +19,7 @@ from dramaturg.conversations.why import why
 from dramaturg.server.access import Access
 from dramaturg.server.rooms import SCENE, Model, Rooms, thread_name, turn_at
 from dramaturg.server.scenes import Scenes
+from dramaturg.server.turns import Turns, thread_in
 
 KEPT_SOON = 0.05  # seconds after which a turn that is being taken is looked for again
 LONGEST_THREAD = 200
@@ -34,16 +35,14 @@ class Lookups:
         rooms: the conversations.
         scenes: those of several roles.
         access: what callers may change.
-        under_way: turns that are being taken, by the names of their threads.
+        turns: those that are being taken.
     """
 
-    def __init__(
-        self, rooms: Rooms, scenes: Scenes, access: Access, under_way: Mapping["asyncio.Task[Any]", str]
-    ) -> None:
+    def __init__(self, rooms: Rooms, scenes: Scenes, access: Access, turns: Turns) -> None:
         self.rooms = rooms
         self.scenes = scenes
         self.access = access
-        self.under_way = under_way
+        self.turns = turns
 
     async def roles(self, _: Request) -> Response:
         """The roles by their cards, whether the embedded model plays them, and what callers may change here."""
@@ -72,7 +71,7 @@ class Lookups:
         return JSONResponse(
             {
                 "object": "thread",
-                "id": self.thread_in(request),
+                "id": thread_in(request),
                 "role": model.role,
                 "turns": turns,
                 "branches": [[one.id for one in branch] for branch in branches],
@@ -90,7 +89,7 @@ class Lookups:
             played = await played_turns(talk)
             turns = [{**one, **turn_shown(played[one["id"]])} for one in turns]
         head = next((one.id for one in reversed(await talk.history())), None)
-        about = {"id": self.thread_in(request), "role": model.role, "head": head}
+        about = {"id": thread_in(request), "role": model.role, "head": head}
         return JSONResponse({"object": "tree", **about, "turns": turns})
 
     async def listed_scenes(self, _: Request) -> Response:
@@ -111,7 +110,7 @@ class Lookups:
             {**line_shown(line), "turn": line.turn, "cells": [line.why(one["role"]) for one in cast]}
             for line in await lines_of(talk, turn)
         ]
-        about = {"id": self.thread_in(request), "role": model.role, "cast": cast}
+        about = {"id": thread_in(request), "role": model.role, "cast": cast}
         return JSONResponse({"object": "heard", **about, "lines": lines})
 
     async def turn(self, request: Request) -> Response:
@@ -124,7 +123,7 @@ class Lookups:
             await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
         if found is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
-        state, thread = await talk.values(found), self.thread_in(request)
+        state, thread = await talk.values(found), thread_in(request)
         language = request.query_params.get("language", "")
         before = talk.thread.name.removesuffix(thread[:LONGEST_THREAD])
         return JSONResponse(
@@ -143,7 +142,7 @@ class Lookups:
 
     async def talk(self, request: Request) -> tuple[Model, Conversation]:
         """The conversation that a path names, with the role or the scene of `?role=`, or the only role that has it."""
-        caller, thread = request.scope["caller"], self.thread_in(request)[:LONGEST_THREAD]
+        caller, thread = request.scope["caller"], thread_in(request)[:LONGEST_THREAD]
         role = request.query_params.get("role", "")
         if role.startswith(SCENES):
             if (talk := await self.scenes.talk(role, caller, thread)) is None:
@@ -177,11 +176,7 @@ class Lookups:
 
     def going(self, talk: Conversation) -> list["asyncio.Task[Any]"]:
         """The turns that this server takes on a thread now; what is left of one goes on behind its reply."""
-        return [task for task, thread in self.under_way.items() if talk.thread.name.endswith(thread)]
-
-    def thread_in(self, request: Request) -> str:
-        """The name of the thread in a path, in which `%2F` is a slash of the name (see `WholeNames`)."""
-        return unquote(request.path_params["thread"])
+        return self.turns.going(talk.thread.name)
 
 
 class WholeNames:

@@ -12,10 +12,12 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import Conversation
 from dramaturg.conversations.thread import Part
+from dramaturg.conversations.turns import in_turns
 from dramaturg.models.servers.pace import Line, stands_in
 from dramaturg.nodes.reply import BEGUN, continued
 from dramaturg.server.openai_forms import finish_of
 from dramaturg.server.reasoning import why
+from dramaturg.stores.saver.steps import Step
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +37,14 @@ KEPT_WITHIN = 0.5  # seconds after a reply in which its turn mostly is kept
 class Speech:
     """One turn, run in a task of its own, which ends with the turn and not with who listens.
 
+    Any number may listen, also from the middle on: each hears all of it.
+
     Args:
         talk: the conversation.
         history: what was said before, as the client has it; None: the turn follows the head.
         question: what the role hears.
         begun: the reply that is to be gone on with.
-        keep: is told when there is a reply, before whoever listens knows that it has ended.
+        keep: is told when there is a reply, before whoever listens knows that it has ended, and also where nobody does.
         language: in which it is said why.
     """
 
@@ -67,12 +71,20 @@ class Speech:
         """Why the reply has ended, as OpenAI has it."""
         self.line = Line()
         """Where its questions stand in the queue for the model."""
+        self.stopped = False
+        """Whether somebody has stopped it before it was whole."""
         self._known: set[str] | None = None
         self._told: set[str] = set()
         self._line = ""
-        self._pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
+        self._pieces: list[Piece] = []
+        self._more = asyncio.Event()
+        self._begun = asyncio.Event()
         self._replied = asyncio.Event()
+        self._over = asyncio.Event()  # what is kept of a turn that was stopped is kept
+        self._kept = ""
+        self._after = ""
         self.task = asyncio.create_task(self._run())
+        self._ended = asyncio.create_task(self._end_behind())
 
     async def _run(self) -> None:
         stands_in.set(self.line)
@@ -84,8 +96,20 @@ class Speech:
             self.output = output
             self._end(replies_in(output["messages"]))
         finally:
-            self._pieces.put_nowait(None)
+            self._begun.set()
             self._replied.set()
+            self._more.set()
+
+    async def _end_behind(self) -> None:
+        """When the reply is there: what is left of the turn is mostly little, and waited for; then it is kept where."""
+        await self._replied.wait()
+        await asyncio.wait([self.task], timeout=KEPT_WITHIN)
+        if not self.task.done() or not (self.task.cancelled() or self.task.exception()):
+            await self.keep(self)
+
+    def _put(self, piece: Piece) -> None:
+        self._pieces.append(piece)
+        self._more.set()
 
     @property
     def asked(self) -> HumanMessage:
@@ -103,10 +127,17 @@ class Speech:
             said: list[AnyMessage] = part["data"].get("messages") or []
             if self._known is None:  # the first is the state before the turn, with the evidence of the last one
                 self._known = {str(message.id) for message in said}
+                self._begins(said)
                 return
             self._think(part["data"].get("evidence") or {})
             if said and said[-1].type == "ai" and str(said[-1].id) not in self._known:
                 self._end(replies_in(said))
+
+    def _begins(self, said: Sequence[AnyMessage]) -> None:
+        """The conversation is there as it was before the turn."""
+        before = [turn.id for turn in in_turns([Step("", None, tuple(said))]) if turn.reply is not None]
+        self._after = before[-1] if before else ""
+        self._begun.set()
 
     def _think(self, evidence: Mapping[str, Any]) -> None:
         if self._replied.is_set():
@@ -114,7 +145,7 @@ class Speech:
         if self.spoken:  # what its model thought is known when the reply is there
             evidence = {name: part for name, part in evidence.items() if name == "thoughts"}
         for line in why(evidence, self._told, self.language):
-            self._pieces.put_nowait(Piece(line + "\n", thought=True))
+            self._put(Piece(line + "\n", thought=True))
 
     def _speak(self, text: str, line: str, who: str) -> None:
         if self._replied.is_set():
@@ -126,7 +157,7 @@ class Speech:
         self._line = line
         self.spoken += text
         if text:
-            self._pieces.put_nowait(Piece(text, thought=False))
+            self._put(Piece(text, thought=False))
 
     def _end(self, said: Sequence[AnyMessage]) -> None:
         """The reply is there: send what of it was not streamed, and let the listeners go."""
@@ -138,25 +169,45 @@ class Speech:
             whole = "\n\n".join(f"{one.name}: {one.text}" if names and one.name else one.text for one in said)
             self._speak(whole, "whole", "")
         self._replied.set()
-        self._pieces.put_nowait(None)
+        self._more.set()
 
     async def pieces(self) -> AsyncIterator[Piece]:
-        """What is to be sent, until the reply is there; then the error of the turn is raised, if it has failed.
+        """What is to be sent, from the beginning until the reply is there; then the error of a failed turn is raised.
 
         What is left of the turn, such as to remember it, goes on behind it. Mostly that is little, and waited for: who
-        then asks for the turn finds it.
+        then asks for the turn finds it. Of a turn that was stopped, what is kept is waited for.
         """
-        while (piece := await self._pieces.get()) is not None:
-            yield piece
+        at = 0
+        while at < len(self._pieces) or not self._replied.is_set():
+            if at == len(self._pieces):
+                self._more.clear()
+                await self._more.wait()
+                continue
+            yield self._pieces[at]
+            at += 1
+        if self.stopped:
+            await self._over.wait()
+        if self.stopped:
+            return
         if self.task.done():
             self.task.result()
-        else:
-            await asyncio.wait([self.task], timeout=KEPT_WITHIN)
-        await self.keep(self)
+        await asyncio.shield(self._ended)
+
+    @property
+    def coming(self) -> bool:
+        """Whether its reply is not whole yet."""
+        return not self._replied.is_set()
+
+    async def after(self) -> str:
+        """The id of the turn that it follows; empty: it is the first, or has failed before it began."""
+        await self._begun.wait()
+        return self._after
 
     @property
     def turn(self) -> str:
-        """The id of the turn; empty as long as no step of it was run."""
+        """The id of the turn; empty as long as no step of it was run, and where nothing is kept of it."""
+        if self.stopped:
+            return self._kept
         said: list[AnyMessage] = self.output.get("messages") or []
         return next((str(one.id) for one in reversed(said) if one.type == "human"), "")
 
@@ -170,26 +221,36 @@ class Speech:
         return "".join([piece.text async for piece in self.pieces() if not piece.thought]).strip()
 
     async def stop(self, *, heard: bool = True) -> None:
-        """Nobody listens any more: a turn without a reply is taken back, and what was sent of its reply is kept.
+        """End a turn before it is whole: without a reply it is taken back, and what was sent of its reply is kept.
 
         That is then the reply of this branch, which can be gone on with; nothing else of the turn is kept.
 
         Args:
             heard: whether anything was sent as it came.
         """
+        if self.stopped:
+            await self._over.wait()
         if self._replied.is_set():
             return
+        self.stopped = True
         self.task.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await self.task
-        if heard and self.exchange.said.strip():
-            try:
-                if (history := self.history) is None:
-                    history = [Exchange(turn.question, turn.reply or "") for turn in await self.talk.history()]
-                await self.talk.take_over([*history, self.exchange])
-                await self.keep(self)
-            except (ValueError, RuntimeError):
-                log.exception("What was said before a stop could not be kept.")
+        try:
+            with suppress(asyncio.CancelledError, Exception):
+                await self.task
+            self.stopped = self.task.cancelled()  # it may have come to its end just then
+            if self.stopped and heard and self.exchange.said.strip():
+                await self._keep_beginning()
+        except (ValueError, RuntimeError):
+            log.exception("What was said before a stop could not be kept.")
+        finally:
+            self._over.set()
+
+    async def _keep_beginning(self) -> None:
+        if (history := self.history) is None:
+            history = [Exchange(turn.question, turn.reply or "") for turn in await self.talk.history()]
+        await self.talk.take_over([*history, self.exchange])
+        self._kept = (await self.talk.history())[-1].id
+        await self.keep(self)
 
 
 def replies_in(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

@@ -346,7 +346,7 @@ class SceneSpeech(Speech):
     def _show(self, part: Part) -> None:
         if part["type"] == "custom" and not part["ns"] and part["data"].get("event") == "speaks":
             self._coming = Coming(part["data"]["name"], held=part["data"]["whispers"])
-            self._pieces.put_nowait(Piece("", thought=False, by=part["data"]["role"]))
+            self._put(Piece("", thought=False, by=part["data"]["role"]))
         elif part["type"] == "messages":
             chunk, _ = part["data"]
             if self._coming and chunk.type in ("ai", "AIMessageChunk") and self._coming.takes(chunk):
@@ -360,13 +360,14 @@ class SceneSpeech(Speech):
         said: list[AnyMessage] = state.get("messages") or []
         known, self._lines = self._lines, {*(self._lines or ()), *(str(one.id) for one in said)}
         if known is None:  # the first is the state before the turn
+            self._begins(said)
             return
         for one in said:
             if one.type == "ai" and str(one.id) not in known:
                 told = told_of(one)
                 coming = self._coming or Coming(self.staged.names.get(told["by"], "") if told else "", held=True)
                 for reason in why(state.get("evidence") or {}, self._told, self.language):
-                    self._pieces.put_nowait(Piece(reason + "\n", thought=True))
+                    self._put(Piece(reason + "\n", thought=True))
                 coming.text = one.text if one.text.startswith(coming.text[: coming.sent].rstrip()) else coming.text
                 coming.held = False
                 self._send(coming)
@@ -382,7 +383,7 @@ class SceneSpeech(Speech):
             name = "" if self.staged.speaker or not line.name else f"{line.name}: "
             text = f"{chr(10) * 2 if self.spoken else ''}{name}{text}"
         self.spoken += text
-        self._pieces.put_nowait(Piece(text, thought=False))
+        self._put(Piece(text, thought=False))
 
     @property
     def exchange(self) -> Exchange:

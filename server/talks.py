@@ -21,6 +21,7 @@ from dramaturg.server.characters import sent
 from dramaturg.server.lookups import Lookups
 from dramaturg.server.rooms import thread_name
 from dramaturg.server.scenes import of_caller
+from dramaturg.server.turns import thread_in
 from dramaturg.stores.formats.chats import written_chat
 
 A_LIST, MOST_LISTED = 200, 1_000  # threads
@@ -53,12 +54,10 @@ class Talks:
 
     Args:
         lookups: find the threads.
-        stops: what is still to be kept of replies that were stopped, by caller.
     """
 
-    def __init__(self, lookups: Lookups, stops: Mapping["asyncio.Task[Any]", str]) -> None:
-        self.lookups, self.rooms = lookups, lookups.rooms
-        self._stops = stops
+    def __init__(self, lookups: Lookups) -> None:
+        self.lookups, self.rooms, self.turns = lookups, lookups.rooms, lookups.turns
         self._deleting = asyncio.Lock()  # two that are deleted at once would wait for each other
 
     async def listed(self, request: Request) -> Response:
@@ -92,7 +91,7 @@ class Talks:
         body = Change.model_validate_json(await request.body())
         model, talk = await self.lookups.talk(request)
         label = await talk.set_label(body.title, pinned=body.pinned)
-        about = {"id": self.lookups.thread_in(request), "role": model.role}
+        about = {"id": thread_in(request), "role": model.role}
         return JSONResponse({"object": "thread.changed", **about, **label.model_dump()})
 
     async def leave_out(self, request: Request) -> Response:
@@ -103,7 +102,7 @@ class Talks:
             raise ValueError("Of a scene, no turn can be left out: edit its lines, or branch before it.")
         await talk.leave_out(body.turn, body.until)
         head = next((one.id for one in reversed(await talk.history())), None)
-        about = {"id": self.lookups.thread_in(request), "role": model.role}
+        about = {"id": thread_in(request), "role": model.role}
         return JSONResponse({"object": "thread.changed", **about, "head": head})
 
     async def export(self, request: Request) -> Response:
@@ -119,27 +118,31 @@ class Talks:
             raise ValueError(f"{what} is exported as {' or '.join(forms)}, and not as {form[:80]!r}.")
         if scene:
             data = "\n".join([*await script_of(talk), ""]).encode()
-            name = f"{model.role.removeprefix(SCENES)} {self.lookups.thread_in(request)}.fountain"
+            name = f"{model.role.removeprefix(SCENES)} {thread_in(request)}.fountain"
             return sent(data, "text/plain", name)
         if form == "chat":
             data = written_chat(await written_out(talk))
         else:
             data = "".join([f"{line}\n" async for line in exported(talk)]).encode()
         kind = "chat" if form == "chat" else "conversation"
-        return sent(data, "application/jsonl", f"{kind} {model.role} {self.lookups.thread_in(request)}.jsonl")
+        return sent(data, "application/jsonl", f"{kind} {model.role} {thread_in(request)}.jsonl")
 
     async def delete(self, request: Request) -> Response:
-        """Delete a thread with all its branches for good, and what came of it in the caller's other threads."""
+        """Delete a thread with all its branches for good, and what came of it in the caller's other threads.
+
+        A reply that is coming there is stopped.
+        """
         caller = request.scope["caller"]
         model, talk = await self.lookups.talk(request)
-        name = self.lookups.thread_in(request)
+        name = thread_in(request)
+        of = of_caller(model.role, caller) if model.role.startswith(SCENES) else caller
+        await self.turns.end(model.role, thread_name(of, name), caller)
         until = time.monotonic() + PATIENCE
-        while under_way := [*self.lookups.going(talk), *(one for one, of in self._stops.items() if of == caller)]:
+        while under_way := [*self.lookups.going(talk), *self.turns.stops(caller)]:
             # What is kept of a reply after it would begin the thread anew.
             if not (await asyncio.wait(under_way, timeout=until - time.monotonic()))[0]:
                 raise busy(name)
         async with self._deleting:
-            of = of_caller(model.role, caller) if model.role.startswith(SCENES) else caller
             thread = thread_name(of, name)
             await self.rooms.find_no_more(talk.context, of, thread)  # it may be found as long as it is there
             await talk.erase()

@@ -146,32 +146,44 @@ export function messagesOf(path) {
   ]);
 }
 
-/* Have a turn taken. `heard` gets every part of the reply, `thought` every line of why; returns the id of the turn.
-   What comes to an end without its last word was cut off. */
-export async function speak({ model, thread, messages, kind, user, signal, heard, thought, speaks = () => null }) {
+/* Have a turn taken. The server goes on with it when this window is left: it is joined again, or stopped.
+   `heard` gets every part of the reply, `thought` every line of why; returns what ended it: the id of the `turn`, empty
+   where none is kept, and whether it was `stopped`. What comes to an end without its last word was cut off. */
+export async function speak({ model, thread, messages, kind, user, signal, began = () => null, ...hears }) {
   const response = await request("/v1/chat/completions", {
     method: "POST",
     signal,
     headers: { "Content-Type": "application/json", "X-Gen-Type": kind },
-    body: JSON.stringify({ model, messages, stream: true, user: user || undefined, metadata: { thread_id: thread } }),
+    body: JSON.stringify({ model, messages, stream: true, background: true, user: user || undefined, metadata: { thread_id: thread } }),
   });
-  let turnId = "";
-  let done = false;
-  for await (const data of events(response.body)) {
-    if (data === "[DONE]") {
-      done = true;
-      break;
-    }
+  began();
+  return listened(events(response.body), hears);
+}
+
+// The turn that comes on a thread: what it answers, and how it is listened to from its beginning; null: none comes.
+export async function join(id, thread, signal) {
+  const response = await request(`${at(thread)}/coming?${of(id)}`, { signal });
+  if (response.status === 204) return null;
+  const parts = events(response.body);
+  const { value } = await parts.next();
+  return value ? { ...JSON.parse(value), listen: (hears) => listened(parts, hears) } : null;
+}
+
+export const stop = async (id, thread) => (await post(`${at(thread)}/stop?${of(id)}`, {})).json();
+
+async function listened(parts, { heard, thought, speaks = () => null }) {
+  let end = { turn: "", stopped: false };
+  for await (const data of parts) {
+    if (data === "[DONE]") return end;
     const part = JSON.parse(data);
     if (part.error) throw refusal(0, part.error);
-    turnId = part.turn || turnId;
+    if ("turn" in part) end = { turn: part.turn, stopped: Boolean(part.stopped) };
     if (part.speaker) speaks(part.speaker);
     const delta = part.choices?.[0]?.delta ?? {};
     if (delta.reasoning_content) thought(delta.reasoning_content);
     if (delta.content) heard(delta.content);
   }
-  if (!done) throw new Away();
-  return turnId;
+  throw new Away();
 }
 
 async function* events(body) {

@@ -46,7 +46,7 @@ async function answer(side, question, { role, name, user, threadName, told }) {
   side.reply.replaceChildren(words);
   side.why.replaceChildren();
   try {
-    const id = await api.speak({
+    const { turn: id } = await api.speak({
       model: `${role}:${method}`, thread, user, kind: "normal", messages: [{ role: "user", content: question }],
       heard: (part) => {
         thought.hidden = true;

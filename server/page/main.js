@@ -65,7 +65,7 @@ async function quietly(work) {
 const again = (work) => button(t("try_again"), () => trying(work));
 
 function away(work) {
-  notice(t("away"), again(work));
+  notice(t("away"), work ? again(work) : "");
   clearTimeout(away.timer);
   away.timer = setTimeout(async function look() {
     try {
@@ -75,9 +75,8 @@ function away(work) {
       return;
     }
     if (!now.about) await trying(work);
-    else if (await trying(async () => (await now.talk?.look(), true))) {
-      await quietly(look);
-      notice(t("back"), work === now.asking ? again(work) : "");
+    else if (await trying(async () => (await lookAgain(), true))) {
+      notice(t("back"), work && work === now.asking ? again(work) : "");
     }
   }, ASKED_AGAIN);
 }
@@ -106,13 +105,14 @@ function askKey(work) {
 
 const chosen = () => new URLSearchParams(location.hash.slice(1));
 
-function remember() {
+function remember(turn = "") {
   const { talk } = now;
   if (["gallery", "casting"].includes(now.view)) return;
   const given = new URLSearchParams();
   if (now.role) given.set("role", now.role.id);
   if (talk && (!talk.fresh || talk.coming)) given.set("thread", talk.thread);
   if (talk && !talk.fresh && talk.at && talk.at !== talk.head && !talk.tree.get(talk.at)?.own) given.set("turn", talk.at);
+  if (turn) given.set("turn", turn);
   const hash = `#${given}`;
   if (location.hash === hash) return;
   const before = chosen();
@@ -161,7 +161,6 @@ const talks = new Talks({
   }),
   now: () => ({ role: now.role?.id, thread: now.talk?.thread }),
   trying,
-  leave: (one) => [...replying].find((talk) => talk.role === one.role && talk.thread === one.id)?.stop(),
   gone: (one) => {
     forgetTyped({ role: one.role, thread: one.id });
     if (one.role !== now.role?.id || one.id !== now.talk?.thread) return;
@@ -211,12 +210,14 @@ async function openTalk(thread = "", turn = "") {
   if (now.view !== "talk") show("talk");
   else heading();
   forScene(now.role.scene ? now.role : null);
+  remember(turn); // who opens the page anew meanwhile is here
   if (talk.coming) {
     draw();
     now.screen.grow(talk.coming);
   } else {
     await talk.open(turn);
-    if (!talk.path.length) talk.begin(now.greetings);
+    await quietly(() => rejoin(talk, true));
+    if (!talk.path.length && !talk.coming) talk.begin(now.greetings);
   }
   talks.mark();
   toEnd(true);
@@ -340,20 +341,36 @@ async function take(work) {
   const asking = async () => {
     replying.add(talk);
     try {
-      await work({ method: now.method, user: now.as });
+      await work({ method: now.method, user: now.as, began: () => tell(talk) });
     } finally {
       replying.delete(talk);
+      tell(talk);
       over(talk, talk.unsaid?.question);
       talk.unsaid = null;
     }
     const last = talk.path[talk.path.length - 1];
-    if (last && talk === now.talk) told(last.own ? t("stopped") : t("said", { name: now.role.name, text: now.screen.plain(last) }));
+    if (last && talk === now.talk) told(talk.stopped || last.own ? t("stopped") : t("said", { name: now.role.name, text: now.screen.plain(last) }));
     if ((fresh && !talk.fresh) || talk !== now.talk) await quietly(() => talks.read());
   };
   now.asking = asking;
   await trying(asking);
   await quietly(look);
 }
+
+// Listen to a reply that the server makes on a talk: it goes on where nobody does.
+async function rejoin(talk, anywhere = false) {
+  const listen = await talk.joined((after, at) => talk === now.talk && (anywhere || after === at));
+  if (listen) take(listen);
+}
+
+// The other windows of this browser show what is said here, as it is said.
+const windows = new BroadcastChannel("dramaturg");
+const tell = ({ role, thread }) => windows.postMessage({ role, thread });
+windows.addEventListener("message", ({ data }) => {
+  if (document.hidden || !now.about) return; // then it looks when it is seen
+  if (now.talk && data.role === now.talk.role && data.thread === now.talk.thread) quietly(lookAgain);
+  else quietly(() => talks.read());
+});
 
 // Leave a turn out of the branch; the one with it can be shown again.
 function leaveOut(talk, id) {
@@ -664,14 +681,17 @@ document.addEventListener("keydown", (event) => {
   else if (whyOpen()) closeWhy();
 });
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) lookAgain();
+  if (!document.hidden) quietly(lookAgain);
 });
-const lookAgain = () => now.talk && quietly(async () => {
-  await now.talk.look();
+async function lookAgain() {
+  const { talk } = now;
+  if (!talk) return;
+  await talk.look();
+  await rejoin(talk);
   await look();
   await talks.read();
-});
-addEventListener("focus", lookAgain);
+}
+addEventListener("focus", () => quietly(lookAgain));
 
 translate(document);
 setWhy(wide() && localStorage.getItem(WHY) === "open");

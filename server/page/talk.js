@@ -3,14 +3,13 @@
 import * as api from "./api.js";
 import { Tree } from "./branches.js";
 
-const TRIES = [200, 400, 800, 1600, 3000]; // milliseconds until what was kept of a stopped reply is looked for
-
 export class Talk {
   /* `draw` is called when the branch on the screen is another; `grow` while a reply comes. */
   constructor({ role, thread, fresh, draw, grow }) {
     Object.assign(this, { role, thread, fresh, draw, grow });
     this.scene = role.startsWith("scene:");
     this.tree = new Tree();
+    this.head = null; // the turn that was spoken on last
     this.at = null; // the last turn on the screen
     this.coming = null; // the turn that is being taken
     this.further = null; // what another window has said after the end of this branch
@@ -115,24 +114,60 @@ export class Talk {
     return kept;
   }
 
-  async take(asked, how) {
-    if (this.coming) return;
-    const before = this.at;
+  take(asked, how) {
+    if (this.coming) return undefined;
     const path = this.tree.path(asked.after);
     const messages = [...api.messagesOf(path), ...api.messagesOf([{ question: asked.question || "…", reply: asked.begun }])];
+    return this.follow(asked, path, (going, hears) => api.speak({
+      model: this.scene ? this.role : `${this.role}:${how.method}`,
+      thread: this.thread,
+      messages,
+      kind: asked.kind,
+      user: how.user,
+      signal: going.stopper.signal,
+      began: () => {
+        going.taken = true;
+        how.began();
+      },
+      ...hears,
+    }));
+  }
+
+  /* A turn that the server takes on this thread and nobody listens to here: the page was opened anew, the server was
+     away, or another window has asked. `wanted` says whether one that comes after a turn is to be shown, and gets what it
+     comes after and the end of what is on the screen. Returns what listens to it; null: there is none. */
+  async joined(wanted) {
+    if (this.coming || this.fresh) return null;
+    const stopper = new AbortController();
+    const turn = await api.join(this.role, this.thread, stopper.signal);
+    if (!turn) return null;
+    await this.read();
+    const after = this.tree.get(turn.after) ? turn.after : null;
+    const cut = this.tree.get(this.at);
+    const lost = cut?.streamed && cut.after === after && cut.question === turn.question;
+    if (this.coming || !wanted(after, lost ? after : this.at)) {
+      stopper.abort();
+      return null;
+    }
+    if (lost) this.drop([cut]);
+    this.at = after;
+    const asked = { after, question: turn.question, begun: turn.begun, kind: this.tree.holds(turn.question) ? "again" : "normal" };
+    return () => this.follow(asked, [], (going, hears) => {
+      Object.assign(going, { taken: true, stopper, since: Date.now() - 1000 * turn.seconds });
+      return turn.listen(hears);
+    });
+  }
+
+  async follow(asked, path, listen) {
+    const before = this.at;
     const going = { ...asked, reply: asked.begun, thoughts: [], speakers: [], since: Date.now(), stopper: new AbortController() };
     this.coming = going;
     this.further = null;
+    this.stopped = false;
     this.at = asked.after;
     this.draw();
     try {
-      const id = await api.speak({
-        model: this.scene ? this.role : `${this.role}:${how.method}`,
-        thread: this.thread,
-        messages,
-        kind: asked.kind,
-        user: how.user,
-        signal: going.stopper.signal,
+      const { turn, stopped } = await listen(going, {
         heard: (text) => {
           if (going.reply && going.reply === asked.begun && !/\s$/.test(going.reply)) going.reply += " ";
           going.reply += text;
@@ -147,9 +182,11 @@ export class Talk {
           this.grow(going);
         },
       });
-      await this.settled(going, id, path);
+      this.stopped = stopped;
+      if (stopped && !turn) this.unsay(going, before);
+      else await this.settled(going, turn, path);
     } catch (error) {
-      await this.failed(going, before, error);
+      this.failed(going, before, error);
     } finally {
       this.coming = null;
       this.draw();
@@ -159,9 +196,10 @@ export class Talk {
   async settled(going, id, path) {
     this.fresh = false;
     this.left = false;
-    const kept = id && !this.scene ? await api.turn(this.role, this.thread, id).catch(() => null) : null;
+    const whole = id && !this.scene && !this.stopped;
+    const kept = whole ? await api.turn(this.role, this.thread, id).catch(() => null) : null;
     if (kept) this.known = kept;
-    if (!id || this.scene || path.some((one) => one.own)) {
+    if (!whole || path.some((one) => one.own)) {
       this.drop(path);
       await this.read();
     } else this.tree.add({ id, after: going.after, question: kept?.question ?? going.question, reply: kept?.reply ?? going.reply });
@@ -171,33 +209,38 @@ export class Talk {
 
   drop(path) {
     for (const one of path) if (one.own) this.tree.turns.delete(one.id);
+    this.tree.index();
   }
 
-  // Stopped, refused, or cut off: what was said stands, and what was not said leaves the branch as it was.
-  async failed(going, before, error) {
-    const stopped = error.name === "AbortError";
-    if (going.reply.length > going.begun.length) {
-      this.fresh = false;
-      const { after, question, reply } = going;
-      this.at = this.own({ after, question, reply, streamed: true, cut: !stopped, error: error.status === 0 ? error.message : "" }).id;
-      if (stopped) await this.kept();
-      return;
-    }
+  // What was not said leaves the branch as it was, and can be said again.
+  unsay(going, before) {
     this.at = before;
     this.unsaid = going.kind === "normal" ? going : null;
-    if (!stopped) throw error;
   }
 
-  async kept() {
-    for (const wait of TRIES) {
-      await new Promise((done) => setTimeout(done, wait));
-      await this.read().catch(() => null);
-      if (!this.tree.get(this.at)?.own) return;
+  /* Refused, or cut off: what was said stands. A turn that the server has begun may still come where it is away: it is
+     looked for when the server is back. */
+  failed(going, before, error) {
+    const away = error instanceof api.Away;
+    if (going.reply.length > going.begun.length || (away && going.taken)) {
+      this.fresh = false;
+      const { after, question, reply } = going;
+      this.at = this.own({ after, question, reply, streamed: true, cut: true, error: error.status === 0 ? error.message : "" }).id;
+      error.taken = true;
+      if (away) throw error;
+      return;
     }
+    this.unsay(going, before);
+    this.stopped = error.name === "AbortError";
+    if (!this.stopped) throw error;
   }
 
-  stop() {
-    this.coming?.stopper.abort();
+  // The server ends the turn; where it knows of none yet, nobody listens to it.
+  async stop() {
+    const going = this.coming;
+    if (!going) return;
+    const { stopped } = await api.stop(this.role, this.thread).catch(() => ({ stopped: false }));
+    if (!stopped && this.coming === going && !going.taken) going.stopper.abort();
   }
 }
 

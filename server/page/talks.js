@@ -19,9 +19,9 @@ const titleOf = (one) => oneLine(one.title, 80) || t(one.role.startsWith("scene:
 
 export class Talks {
   /* `open` opens a talk where some words were said, `now` gives the one that is open, `trying` does something that may
-     not work, `leave` is called before a talk is deleted, and `gone` where it is no more. */
-  constructor({ open, now, trying, leave, gone }) {
-    Object.assign(this, { open, now, trying, leave, gone });
+     not work, and `gone` is called where a talk is no more. */
+  constructor({ open, now, trying, gone }) {
+    Object.assign(this, { open, now, trying, gone });
     this.roles = [];
     this.most = MOST;
     $("search-talks").addEventListener("input", () => {
@@ -61,7 +61,6 @@ export class Talks {
         [t(text), () => this.trying(() => api.download(api.talkFile(one, form)))]),
       [t("delete"), () => askFor(t("delete_talk"), { means: t(role.scene ? "delete_scene_means" : "delete_means", { title: titleOf(one), name: role.name }), ok: t("delete"), danger: true,
         done: () => changed(async () => {
-          this.leave(one);
           await api.deleteTalk(one);
           this.gone(one);
         }) }), { class: "danger" }],

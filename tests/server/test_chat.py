@@ -8,8 +8,6 @@ from typing import Any
 import httpx
 import pytest
 from kept_talks import ASKED, TOLD, Listener, small_talk
-from langchain_core.messages import AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk
 from openai import AsyncOpenAI, NotFoundError
 from wild_cards import WILD
 
@@ -28,7 +26,7 @@ from dramaturg.workflows.amadeus import AmadeusContext
 
 from fakes import ScriptedChatModel
 from roles import run_settings
-from served_roles import Screen, read_events, served
+from served_roles import Screen, Slow, read_events, served
 from talks import Player
 
 pytestmark = pytest.mark.sample_of_file(6)
@@ -203,20 +201,6 @@ async def test_what_is_no_turn_is_answered_and_not_remembered(tmp_path: Path) ->
         assert await remembered(tmp_path, "tea") == {"one"}
 
 
-class Slow(ScriptedChatModel):
-    """Streams a word of its reply, and the others when it is let."""
-
-    words: int = 2
-    let: Any = None
-
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
-        text = str(self.reply(messages))
-        for number, word in enumerate(re.findall(r"\S+\s*", text)):
-            if text.startswith("Reply") and number == self.words:
-                await self.let.wait()
-            yield ChatGenerationChunk(message=AIMessageChunk(word, id=f"of {text}"))
-
-
 async def test_a_stopped_reply_is_what_was_sent_of_it_and_is_gone_on_with(tmp_path: Path) -> None:
     let = asyncio.Event()
     async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
@@ -347,7 +331,7 @@ async def test_who_stops_and_asks_again_at_once_has_the_new_reply(
 
 
 async def test_a_connection_is_kept_open_while_the_role_thinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.server.app.ALIVE_AFTER", 0.01)
+    monkeypatch.setattr("dramaturg.server.turns.ALIVE_AFTER", 0.01)
     let = asyncio.Event()
     async with served(tmp_path, Slow(reply=Player(), let=let, words=0), settings={"redraws": 0}) as http:
         screen, text = Screen(http, "tea", said=[("user", "one")]), ""
@@ -361,7 +345,7 @@ async def test_a_connection_is_kept_open_while_the_role_thinks(tmp_path: Path, m
 
 
 async def test_who_waits_for_a_model_is_told_its_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dramaturg.server.app.ALIVE_AFTER", 0.01)
+    monkeypatch.setattr("dramaturg.server.turns.ALIVE_AFTER", 0.01)
     monkeypatch.setattr("dramaturg.models.servers.pace.BEGIN", 1)
     monkeypatch.setattr("dramaturg.models.servers.pace.EACH", 1_000)
     let, told = asyncio.Event(), {thread: set[str]() for thread in ("tea", "walk", "dinner")}
@@ -386,7 +370,7 @@ async def test_who_waits_for_a_model_is_told_its_number(tmp_path: Path, monkeypa
 async def test_who_draws_now_and_then_has_a_part_to_draw_what_came_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dramaturg.server.app.ALIVE_AFTER", 0.01)
+    monkeypatch.setattr("dramaturg.server.turns.ALIVE_AFTER", 0.01)
     let = asyncio.Event()
     async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
         screen, after = Screen(http, "tea", said=[("user", "one")]), list[str]()

@@ -36,20 +36,44 @@ async def listed(house: House, title: str) -> None:
     await house.page.locator(".open-talk", has_text=title).click()
 
 
-async def test_who_opens_the_page_anew_in_the_middle_of_a_reply_is_in_the_same_talk(tmp_path: Path) -> None:
+async def test_a_reply_goes_on_while_the_page_is_opened_anew(tmp_path: Path) -> None:
     async with page_house(tmp_path, settings={"redraws": 0}) as house:
         page = house.page
         await house.open()
         await begun(house, "one")  # the first of its talk
         await page.reload()
-        await house.until("document.querySelector('#turns > li:not(.coming) .reply')")
-        assert [(one, said.strip()) for one, said in await house.shown()] == [("one", "Reply")]
+        await house.until(BEGUN)
         assert await typed(house) == ""
-        assert "stopped" in await page.inner_text("#turns .because")
+        assert await page.locator("#stop").is_visible()
+        house.gate.set()
+        await house.settled()
+        assert await house.shown() == await house.held() == [("one", "Reply 1 to one")]
+        await page.wait_for_selector("#turns .because")
+        await begun(house, "two")
+        await page.close()
+        house.gate.set()
+        while len(await house.held()) < 2:  # noqa: ASYNC110 (nobody is told)
+            await asyncio.sleep(0.05)
+        assert [question for question, _ in await house.held()] == ["one", "two"]
+
+
+async def test_a_reply_that_is_found_again_can_be_stopped_and_one_that_never_came_is_typed_again(
+    tmp_path: Path,
+) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        page = house.page
+        await house.open()
+        await begun(house, "one")
+        await page.reload()
+        await house.until(BEGUN)
+        await page.press("#say", "Escape")
+        await house.settled()
+        assert [(one, said.strip()) for one, said in await house.held()] == [("one", "Reply")]
+        assert await house.shown() == [("one", "Reply")]
         hold = asyncio.Event()
         await page.route("**/chat/completions", lambda _: hold.wait())
         await page.fill("#say", "two")
-        await page.press("#say", "Enter")  # and goes before a word is there
+        await page.press("#say", "Enter")  # and goes before the server has heard of it
         await page.wait_for_selector("#stop:visible")
         await page.reload()
         await house.until("document.querySelector('#say').value === 'two'")
@@ -67,6 +91,42 @@ async def test_who_opens_the_page_anew_in_the_middle_of_a_reply_is_in_the_same_t
         await house.settled()
         assert [question for question, _ in await house.held()] == ["one", "two"]
         assert await typed(house) == ""
+
+
+async def test_a_reply_is_found_again_when_the_server_was_away(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        await house.open()
+        await begun(house, "one")
+        await house.cable.cut()
+        await house.settled()
+        assert "cut off" in await house.page.inner_text("#turns > li:last-child")
+        await house.cable.plug_in()
+        await house.until(BEGUN)
+        assert await house.page.locator("#turns > li").count() == 1
+        house.gate.set()
+        await house.settled()
+        assert await house.shown() == await house.held() == [("one", "Reply 1 to one")]
+
+
+async def test_two_windows_of_a_browser_show_a_reply_as_it_comes(tmp_path: Path) -> None:
+    async with page_house(tmp_path, settings={"redraws": 0}) as house:
+        await house.open()
+        await house.say("one")
+        other = House(house.http, await house.page.context.new_page(), house.cable, house.gate)
+        await other.page.goto(house.page.url)
+        await other.page.wait_for_selector("#turns > li")
+        await house.page.fill("#say", "half a thought")
+        await begun(other, "two")
+        await house.until(BEGUN)
+        await house.page.press("#say", "Escape")  # whoever wants to may stop it
+        await house.settled()
+        await other.settled()
+        house.gate.set()
+        await other.press(".reply", "Regenerate")
+        await other.settled()
+        await house.until("document.querySelector('#turns .variants')")
+        assert [question for question, _ in await house.held()] == ["one", "two"]
+        assert await typed(house) == "half a thought"
 
 
 async def test_a_reply_goes_on_while_another_talk_is_on_the_screen(tmp_path: Path) -> None:

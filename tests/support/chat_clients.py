@@ -70,7 +70,8 @@ async def page_at(url: str, width: int = 1000, height: int = 720) -> AsyncIterat
         rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         browser = await started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules])
         try:
-            page = await browser.new_page(viewport={"width": width, "height": height})
+            context = await browser.new_context(viewport={"width": width, "height": height})
+            page = await context.new_page()
             page.set_default_timeout(90_000)
             await page.goto(url)
             try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from typing import Any
 
 import httpx
 import uvicorn
+from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
 
 from dramaturg.conversations.opening import open_conversation
 from dramaturg.server.access import Access
@@ -51,6 +54,20 @@ async def served(
     finally:
         server.should_exit = True
         await task
+
+
+class Slow(ScriptedChatModel):
+    """Streams a word of its reply, and the others when it is let."""
+
+    words: int = 2
+    let: Any = None
+
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        text = str(self.reply(messages))
+        for number, word in enumerate(re.findall(r"\S+\s*", text)):
+            if text.startswith("Reply") and number == self.words:
+                await self.let.wait()
+            yield ChatGenerationChunk(message=AIMessageChunk(word, id=f"of {text}"))
 
 
 @dataclass

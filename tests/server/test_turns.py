@@ -1,0 +1,159 @@
+"""Turns that go on where nobody listens: joined from the beginning, and stopped by their thread."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dramaturg.server.access import Access
+
+from fakes import ScriptedChatModel
+from served_roles import Slow, read_events, served
+from talks import Player
+
+ALICE, BOB = ({"Authorization": f"Bearer {'k' * 20}{who}"} for who in "ab")
+KEYS = Access(a_minute=100_000, keys={"alice": f"{'k' * 20}a", "bob": f"{'k' * 20}b"})
+HERE = {"role": "ada"}
+
+
+def asked(text: str = "one", thread: str = "tea", **more: Any) -> dict[str, Any]:
+    said = [{"role": "user", "content": text}]
+    wanted = {"stream": True, "background": True, "metadata": {"thread_id": thread}}
+    return {"model": "ada", "messages": said} | wanted | more
+
+
+async def leave(http: httpx.AsyncClient, body: dict[str, Any], **how: Any) -> str:
+    """Have a turn taken, and go when its first words are there."""
+    text = ""
+    async with http.stream("POST", "/v1/chat/completions", json=body, **how) as response:
+        async for line in response.aiter_lines():
+            text += f"{line}\n"
+            if read_events(text).content:
+                break
+    return read_events(text).content
+
+
+async def held(http: httpx.AsyncClient, count: int = 1, **how: Any) -> list[tuple[str, str]]:
+    """The turns of the thread, as soon as there are so many."""
+    while True:
+        found = await http.get("/v1/threads/tea", params=HERE, **how)
+        if len(turns := found.json().get("turns", [])) >= count:
+            return [(one["question"], one["reply"]) for one in turns]
+        await asyncio.sleep(0.01)
+
+
+async def test_a_reply_that_nobody_hears_is_joined_from_its_beginning_and_kept(tmp_path: Path) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        at = "/v1/threads/tea/coming"
+        assert (await http.get(at, params=HERE)).status_code == 204
+        begun = await leave(http, asked())
+        two = [asyncio.create_task(http.get(at, params=HERE)) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        let.set()
+        texts = [(await one).text for one in two]
+        first = json.loads(texts[0].partition("\n")[0].removeprefix("data: "))
+        assert (first["object"], first["question"], first["after"]) == ("turn.joined", "one", None)
+        whole = [read_events(text) for text in texts]
+        assert whole[0] == whole[1]
+        assert whole[0].done
+        assert whole[0].reasoning
+        assert whole[0].content.startswith(begun)
+        assert await held(http) == [("one", whole[0].content)]
+        assert (await http.get(at, params=HERE)).status_code == 204
+        let.clear()
+        more = asked("two")
+        more["messages"] = [*({"role": r, "content": c} for r, c in (("user", "one"), ("assistant", whole[0].content)))]
+        more["messages"].append({"role": "user", "content": "two"})
+        await leave(http, more)
+        joined = asyncio.create_task(http.get(at, params=HERE))
+        let.set()
+        turns = (await http.get("/v1/threads/tea", params=HERE)).json()["turns"]
+        assert json.loads((await joined).text.partition("\n")[0].removeprefix("data: "))["after"] == turns[0]["id"]
+
+
+async def test_who_does_not_ask_for_it_stops_by_leaving(tmp_path: Path) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        begun = await leave(http, asked(background=None))
+        ((_, reply),) = await held(http)
+        assert reply.startswith(begun.strip())
+        assert "one" not in reply
+
+
+async def test_a_reply_is_stopped_by_its_thread_and_all_who_listen_are_told(tmp_path: Path) -> None:
+    slow = Slow(reply=Player(), let=asyncio.Event())
+    async with served(tmp_path, slow, access=KEYS, settings={"redraws": 0}) as http:
+        begun = await leave(http, asked(), headers=ALICE)
+        listens = asyncio.create_task(http.get("/v1/threads/tea/coming", params=HERE, headers=ALICE))
+        await asyncio.sleep(0.1)
+        for other in ("coming", "stop"):  # nobody else's
+            method = "GET" if other == "coming" else "POST"
+            answer = await http.request(method, f"/v1/threads/tea/{other}", params=HERE, headers=BOB, json={})
+            assert answer.status_code == 204 or answer.json()["stopped"] is False
+        said = (await http.post("/v1/threads/tea/stop", params=HERE, json={}, headers=ALICE)).json()
+        ((_, reply),) = await held(http, headers=ALICE)  # it is kept when the answer comes
+        assert reply.startswith(begun.strip())
+        turns = (await http.get("/v1/threads/tea", params=HERE, headers=ALICE)).json()["turns"]
+        assert (said["stopped"], said["turn"]) == (True, turns[0]["id"])
+        text = (await listens).text
+        assert read_events(text).done
+        assert '"stopped": true' in text
+        again = (await http.post("/v1/threads/tea/stop", params=HERE, json={}, headers=ALICE)).json()
+        assert (again["stopped"], again["turn"]) == (False, None)
+
+
+async def test_a_reply_that_is_stopped_before_a_word_leaves_nothing(tmp_path: Path) -> None:
+    slow = Slow(reply=Player(), let=asyncio.Event(), words=0)
+    async with served(tmp_path, slow, settings={"redraws": 0}) as http:
+        asking = asyncio.create_task(http.post("/v1/chat/completions", json=asked()))
+        status = 204
+        while status == 204:
+            async with http.stream("GET", "/v1/threads/tea/coming", params=HERE) as response:
+                status = response.status_code
+        said = (await http.post("/v1/threads/tea/stop", params=HERE, json={})).json()
+        assert (said["stopped"], said["turn"]) == (True, None)
+        assert not read_events((await asking).text).errors
+        assert (await http.get("/v1/threads", params=HERE)).json()["data"] == []
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_who_asks_for_a_turn_and_goes_at_once_finds_it(tmp_path: Path, stream: bool) -> None:
+    async with served(tmp_path, ScriptedChatModel(reply=Player()), settings={"redraws": 0}) as http:
+        asking = asyncio.create_task(http.post("/v1/chat/completions", json=asked(stream=stream)))
+        await asyncio.sleep(0.01)
+        asking.cancel()
+        joined = await http.get("/v1/threads/tea/coming", params=HERE)
+        assert joined.status_code in (200, 204)
+        assert await held(http) == [("one", "Reply 1 to one")]
+
+
+async def test_a_talk_that_is_deleted_in_the_middle_of_a_reply_is_gone(tmp_path: Path) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        let.set()
+        await http.post("/v1/chat/completions", json=asked("zero"))
+        let.clear()
+        await leave(http, asked())
+        headers = {"Content-Type": "application/json"}
+        gone = await http.request("DELETE", "/v1/threads/tea", params=HERE, headers=headers)
+        assert gone.status_code == 200
+        let.set()
+        await asyncio.sleep(0.1)
+        assert (await http.get("/v1/threads", params=HERE)).json()["data"] == []
+
+
+async def test_a_server_that_ends_keeps_what_was_said_where_nobody_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramaturg.server.turns.ENDS_WITHIN", 0.1)
+    slow = Slow(reply=Player(), let=asyncio.Event())
+    async with served(tmp_path, slow, settings={"redraws": 0}, grace=0) as http:
+        begun = await leave(http, asked())
+    async with served(tmp_path) as http:
+        ((question, reply),) = await held(http)
+    assert question == "one"
+    assert reply.startswith(begun.strip())
