@@ -9,8 +9,9 @@ const REST = 120; // milliseconds without a movement
 const MOVES = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
 const ZOOMS = { "+": 1.3, "=": 1.3, "-": 1 / 1.3 };
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-  document.querySelectorAll(".graph canvas").forEach((one) => one.dispatchEvent(new Event("refresh"))));
+const redraw = () => document.querySelectorAll(".graph canvas").forEach((one) => one.dispatchEvent(new Event("refresh")));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 
 const ends = (one) => (one.a ? [one.a, one.b] : [one, ...one.edges.flatMap((edge) => [edge.a, edge.b])]);
 

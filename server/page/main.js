@@ -15,7 +15,7 @@ import { fitting, methodName, withProfile } from "./methods.js";
 import { Remembered } from "./remembered.js";
 import { faceOf, forScene, groups, openCues, sceneGreeting, SceneScreen, staged, stageOf } from "./scene.js";
 import { Screen, toEnd } from "./screen.js";
-import { openSettings } from "./settings.js";
+import { openSettings, wear } from "./settings.js";
 import { sign } from "./signs.js";
 import { openSource } from "./source.js";
 import { Talk } from "./talk.js";
@@ -693,6 +693,7 @@ async function lookAgain() {
 }
 addEventListener("focus", () => quietly(lookAgain));
 
+wear();
 translate(document);
 setWhy(wide() && localStorage.getItem(WHY) === "open");
 const begun = trying(start);

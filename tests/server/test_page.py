@@ -523,3 +523,23 @@ async def test_nothing_is_wider_than_the_window_at_four_times_the_size(tmp_path:
         await house.side("#open-settings")
         await look("settings")
         assert found == []
+
+
+async def test_who_wants_it_dark_has_it_dark_also_the_next_time(tmp_path: Path) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    async with page_house(tmp_path) as house:
+        await house.open()
+        light = await house.page.evaluate(ground)
+        await house.side("#open-settings")
+        await house.page.select_option("#theme", "dark")
+        dark = await house.page.evaluate(ground)
+        assert dark != light
+        await house.page.reload()
+        await house.page.wait_for_selector("#say:visible")
+        assert await house.page.evaluate(ground) == dark
+        await house.page.emulate_media(color_scheme="dark")
+        await house.side("#open-settings")
+        await house.page.select_option("#theme", "light")
+        assert await house.page.evaluate(ground) == light
+        await house.page.select_option("#theme", "")
+        assert await house.page.evaluate(ground) == dark

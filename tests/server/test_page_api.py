@@ -111,7 +111,7 @@ def test_every_language_has_every_text_and_each_is_used() -> None:
     others = [(PAGE / name).read_text(encoding="utf-8") for name in FILES if "/" not in name]
     used, made = (
         "".join(others),
-        ("lacks_", "does_", "how_", "rests_", "rejected_", "step_", "change_", "cell_", "why_", *CASTING),
+        ("lacks_", "does_", "how_", "rests_", "rejected_", "step_", "change_", "cell_", "why_", "theme_", *CASTING),
     )
     named = {key for key in english if f'"{key}"' in used or f"{key}:" in used or key.startswith(made)}
     assert english.keys() - named == set()

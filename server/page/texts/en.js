@@ -1,5 +1,5 @@
 export default {
-  talks: "Chats", talk: "Chat", role: "Role", method: "Method", language: "Language", new_talk: "New chat",
+  talks: "Chats", talk: "Chat", role: "Role", method: "Method", language: "Language", theme: "Theme", theme_system: "As the system", theme_light: "Light", theme_dark: "Dark", new_talk: "New chat",
   side_by_side: "Side by side", branches: "Branches", no_branches: "No branches yet: regenerate, edit or branch to make one.",
   you_are: "Your name", a_stranger: "a stranger", say: "Message", send: "Send", stop: "Stop", why: "Why", close: "Close", enter: "Enter",
   why_empty: "Send a message: here you see what the reply is based on.",

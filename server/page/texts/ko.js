@@ -1,5 +1,5 @@
 export default {
-  talks: "대화", talk: "대화", role: "역할", method: "방법", language: "언어", new_talk: "새 대화",
+  talks: "대화", talk: "대화", role: "역할", method: "방법", language: "언어", theme: "화면 모드", theme_system: "시스템 설정에 따름", theme_light: "라이트", theme_dark: "다크", new_talk: "새 대화",
   side_by_side: "나란히 비교", branches: "갈래", no_branches: "아직 갈래가 없습니다. 다시 생성하거나 편집하거나 갈라지면 생깁니다.",
   you_are: "내 이름", a_stranger: "낯선 사람", say: "메시지", send: "보내기", stop: "멈춤", why: "이유", close: "닫기", enter: "들어가기",
   why_empty: "메시지를 보내면 답의 근거가 여기에 나옵니다.",

@@ -1,5 +1,5 @@
 export default {
-  talks: "对话", talk: "对话", role: "角色", method: "方法", language: "语言", new_talk: "新对话",
+  talks: "对话", talk: "对话", role: "角色", method: "方法", language: "语言", theme: "外观", theme_system: "跟随系统", theme_light: "浅色", theme_dark: "深色", new_talk: "新对话",
   side_by_side: "并排比较", branches: "分支", no_branches: "还没有分支：重新生成、编辑或分支都会产生分支。",
   you_are: "你的名字", a_stranger: "陌生人", say: "输入消息", send: "发送", stop: "停止", why: "为什么", close: "关闭", enter: "进入",
   why_empty: "发送一条消息：这里会显示回复的依据。",
