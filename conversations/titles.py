@@ -13,6 +13,7 @@ from dramaturg.stores.conversations.talk import key_of
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 LONGEST = 60  # characters of a title that nobody has given
+FOUND, BEFORE = 100, 30  # characters of what a search has found, and of those that stand before its words
 READ = 2_000  # characters of what was said in which its first words are looked for
 MARKS = re.compile(r"[*`]|^\s*(?:#+|>|-)\s+", re.MULTILINE)  # of Markdown, and of actions
 
@@ -28,6 +29,8 @@ class ListedTalk(NamedTuple):
     """When the head was written; None: by its id nobody can tell."""
     turns: int | None = None
     """Of the branch that is the head, those that have a reply; None: they were not counted."""
+    found: str = ""
+    """Where a search has found its words in what was said, that place; empty: they are in the title."""
 
 
 async def talks_of(context: RoleContext, most: int | None = None) -> list[ListedTalk]:
@@ -67,8 +70,10 @@ async def talks_in(kept: Kept, role: str, begin: str = "", search: str = "") -> 
         if not asked and not await all_turns(kept.saver, kept.prefix + thread):
             continue  # a turn was begun, and stopped before a word of its reply
         title = label.title or first_words(asked)
-        if not words or _holds(title, words) or await _said(kept, thread, words):
-            yield ListedTalk(thread, title, label.pinned, time_of(head))
+        in_title = _holds(title, words)
+        said = "" if in_title else await _said(kept, thread, words)
+        if in_title or said:
+            yield ListedTalk(thread, title, label.pinned, time_of(head), found=said)
 
 
 def first_words(text: str) -> str:
@@ -81,13 +86,29 @@ def first_words(text: str) -> str:
     return f"{(words if len(words) > LONGEST // 3 else cut).rstrip(' ,;:-–—')}…"
 
 
-async def _said(kept: Kept, thread: str, words: list[str]) -> bool:
-    """Whether all words are in what was said; most talks have none of them, which is seen without decoding them."""
+async def _said(kept: Kept, thread: str, words: list[str]) -> str:
+    """Where all words are in what was said, the place that has most of them; most talks have none, which is seen soon.
+
+    Those are not decoded.
+    """
     name = kept.prefix + thread
     if isinstance(kept.saver, ConversationSaver) and not await kept.saver.amay_hold(name, words):
-        return False
+        return ""
     turns = (await all_turns(kept.saver, name)).values()
-    return _holds("\n".join(f"{one.question}\n{one.reply or ''}" for one in turns), words)
+    said = [text for one in turns for text in (one.reply or "", one.question)]
+    if not _holds("\n".join(said), words):
+        return ""
+    return _around(max(said, key=lambda text: sum(_holds(text, [word]) for word in words)), words)
+
+
+def _around(text: str, words: list[str]) -> str:
+    """What stands around the first of some words, on one line."""
+    plain = " ".join(MARKS.sub("", text).split())
+    places = [found.start() for word in words if (found := re.search(re.escape(word), plain, re.IGNORECASE))]
+    begin = max(min(places, default=0) - BEFORE, 0)
+    begin = plain.find(" ", begin, begin + BEFORE) + 1 or begin if begin else 0
+    cut = plain[begin : begin + FOUND].strip()
+    return f"{'…' if begin else ''}{cut}{'…' if begin + FOUND < len(plain) else ''}"
 
 
 def _holds(text: str, words: list[str]) -> bool:

@@ -63,7 +63,7 @@ class Talks:
     async def listed(self, request: Request) -> Response:
         """The caller's threads, of all roles and scenes or of one: the pinned ones first, then the last spoken on.
 
-        All words of `search` are in the title of each, or in what was said on it. `skip` of them are left out, and
+        All words of `search` are in the title of each, or in what was said on it, of which `found` is the place. `skip` of them are left out, and
         `limit` are given; `more` says whether there are others.
         """
         asked, caller = request.query_params, request.scope["caller"]
@@ -154,7 +154,7 @@ def shown(talk: ListedTalk, role: str) -> dict[str, Any]:
     """A thread as it is listed."""
     last = talk.last.isoformat() if talk.last else None
     about = {"title": talk.title, "pinned": talk.pinned, "last": last}
-    return {"id": talk.thread, "role": role, **about}
+    return {"id": talk.thread, "role": role, **about, **({"found": talk.found} if talk.found else {})}
 
 
 def number_in(asked: Mapping[str, str], name: str, otherwise: int) -> int:

@@ -43,8 +43,9 @@ export class Talks {
 
   row(one) {
     const role = this.roles.find((other) => other.id === one.role) ?? { id: one.role, name: one.role };
-    const open = button([faceOf(role), h("span", { class: "words" }, h("span", { class: "title" }, titleOf(one)), h("small", {}, role.name, one.last ? ` · ${ago(one.last)}` : "")),
-      one.pinned ? sign("pin") : null], () => this.open(role, one.id, $("search-talks").value.trim()), { class: "open-talk", "data-role": one.role, "data-thread": one.id });
+    const words = $("search-talks").value.trim();
+    const open = button([faceOf(role), h("span", { class: "words" }, h("span", { class: "title" }, titleOf(one)), h("small", {}, role.name, one.last ? ` · ${ago(one.last)}` : ""), one.found ? h("small", { class: "found-here" }, marked(one.found, words)) : null),
+      one.pinned ? sign("pin") : null], () => this.open(role, one.id, words), { class: "open-talk", "data-role": one.role, "data-thread": one.id });
     const more = button(sign("more"), () => this.menu(more, one, role), { class: "icon", "aria-haspopup": "menu", "aria-label": t("more_of", { name: titleOf(one) }) });
     return h("li", {}, open, more);
   }
@@ -74,6 +75,12 @@ export class Talks {
       else one.removeAttribute("aria-current");
     }
   }
+}
+
+// What a search has found, with its words marked.
+function marked(text, words) {
+  const any = new RegExp(`(${words.split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|")})`, "giu");
+  return oneLine(text, 160).split(any).map((part, at) => (at % 2 ? h("mark", {}, part) : part));
 }
 
 // How long ago, in a few letters.

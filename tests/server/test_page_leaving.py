@@ -190,7 +190,11 @@ async def test_a_talk_that_is_searched_for_opens_where_it_was_said(tmp_path: Pat
         async with open_conversation("amadeus", context, "t") as talk:
             await talk.take_over(said)
         await house.open()
+        await page.fill("#search-talks", "question [ 12")  # no pattern, and nowhere
+        await page.wait_for_selector("#threads .none")
         await page.fill("#search-talks", "question 12")
+        await page.wait_for_selector("#threads mark")
+        assert await page.locator("#threads mark").all_inner_texts() == ["Question", "12"]
         await listed(house, "Question 0")
         await page.wait_for_selector(".turn.revealed")
         assert (await page.inner_text(".turn.revealed .asked .text")).startswith("Question 12")

@@ -116,7 +116,15 @@ async def test_words_are_looked_for_in_titles_and_in_what_was_said_on_any_branch
             words: [one["id"] for one in await listed(http, search=words)] for words in ("TORTOISE seen", "parrot")
         }
         assert found == {"TORTOISE seen": ["tea"], "parrot": ["dinner"]}
+        assert [one.get("found") for one in await listed(http, search="tortoise")] == ["Have you seen my tortoise?"]
+        assert [one.get("found") for one in await listed(http, search="parrot")] == [None]  # it is in the title
         assert await listed(http, search="tortoise parrot") == []
+        await says(http, "long", f"{'lo ' * 50}the **owl** {'hi ' * 50}")
+        (one,) = await listed(http, search="OWL")
+        assert one["found"].startswith("…lo ")
+        assert "the owl hi" in one["found"]
+        assert one["found"].endswith("…")
+        assert len(one["found"]) < 110
         await says(http, "longer", "猫" * 100 + "在 ÉTÉ 🐢" + "x" * 300)
         for words in ("été", "猫在", "🐢xx", "猫猫 ÉTÉ xxx"):
             assert [one["id"] for one in await listed(http, search=words)] == ["longer"], words
