@@ -653,8 +653,11 @@ class Conversation:
         return await self.thread.name_talk(checkpoint, kept) if kept and kept != head else None
 
     async def _settle(self, unfinished: Turn | None) -> None:
-        """End an unfinished turn, if it has its reply, or take it back."""
-        if unfinished and unfinished.reply is not None:
+        """End an unfinished turn, if somebody has its reply, or take it back.
+
+        A line of a scene that waits for approval was said, and is still in the part of who said it.
+        """
+        if unfinished and (unfinished.reply is not None or await self.thread.waits_for_approval()):
             await self.thread.conclude(unfinished, self.context)
         elif unfinished:
             await self._take_back(unfinished)

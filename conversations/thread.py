@@ -19,6 +19,7 @@ from dramaturg.stores.saver.conversation_saver import ConversationSaver
 
 Part = StreamPart[Any, Any]
 Show = Callable[[Part], None]
+MOST_ASKED = 20  # times that one turn asks for approval
 LATEST = 40  # messages among which what was said at once is looked for
 
 
@@ -100,6 +101,13 @@ class Thread:
         """What nodes at the head have asked, and wait to be answered."""
         return [asked.value for asked in (await self.graph.aget_state(self.address())).interrupts]
 
+    async def waits_for_approval(self) -> bool:
+        """Whether the last turn waits for changes to be approved."""
+        match await self.waiting():
+            case [{"changes": _}]:
+                return True
+        return False
+
     async def find(self, turn: str) -> Turn | None:
         """A turn of any branch."""
         if isinstance(self.saver, ConversationSaver):
@@ -172,11 +180,11 @@ class Thread:
         Where it waits for approval, nothing is approved.
         """
         with suppress(Exception):
-            match await self.waiting():
-                case [{"changes": _}]:
+            if not await self.waits_for_approval():
+                await self.resume(unfinished, lambda _: None, context)
+            for _ in range(MOST_ASKED):  # in a scene, line after line may
+                if await self.waits_for_approval():
                     await self.run(Command(resume=NONE_APPROVED), lambda _: None, context=context)
-                case _:
-                    await self.resume(unfinished, lambda _: None, context)
         if await self.unfinished():
             await self.end()
 

@@ -266,14 +266,14 @@ const wide = () => matchMedia("(min-width: 70em)").matches;
 async function look() {
   const { talk } = now;
   clearTimeout(look.timer);
-  if (!talk || talk.fresh || talk.coming || talk.scene) {
+  if (!talk || talk.fresh || talk.coming || now.role.kept) {
     showBecame(talk, null);
     return showWaiting(talk, null);
   }
   const waiting = await api.waiting(talk.role, talk.thread);
   if (talk !== now.talk || talk.coming) return undefined;
   if (waiting.going) look.timer = setTimeout(() => quietly(look), ASKED_AGAIN); // another window's turn
-  const became = waiting.turn || waiting.going ? null : await api.became(talk.role, talk.thread);
+  const became = waiting.turn || waiting.going || talk.scene ? null : await api.became(talk.role, talk.thread);
   if (talk !== now.talk || talk.coming) return undefined;
   showBecame(talk, became);
   return showWaiting(talk, waiting);
@@ -291,9 +291,10 @@ function showWaiting(talk, waiting) {
   const turn = waiting?.turn ?? null;
   if (turn && turn === now.waiting && $("waiting").children.length) return; // what was ticked stays so
   now.waiting = turn;
-  $("waiting").replaceChildren(...(turn ? waitingView(waiting, now.role.name, (approved) => answer(talk, turn, approved)) : []));
+  const name = talk?.scene && turn ? [...new Set(waiting.changes.map((one) => oneLine(one.triple.subject, 80)))].join(", ") : now.role.name;
+  $("waiting").replaceChildren(...(turn ? waitingView(waiting, name, (approved) => answer(talk, turn, approved)) : []));
   $("waiting").hidden = !turn;
-  if (turn) told(t("waits_for_you", { name: now.role.name }));
+  if (turn) told(t("waits_for_you", { name }));
 }
 
 const answer = (talk, turn, approved) =>
@@ -323,6 +324,7 @@ function decided(talk, send, sentenceOf) {
     talk.known = null;
     now.why = null;
     await quietly(() => talk.look());
+    if (talk.scene && talk.further) talk.show(talk.head); // its line is kept with the answer
     await quietly(look);
     draw();
     if (!done) notice(sentence);

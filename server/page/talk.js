@@ -205,6 +205,8 @@ export class Talk {
     } else this.tree.add({ id, after: going.after, question: kept?.question ?? going.question, reply: kept?.reply ?? going.reply });
     this.head = this.tree.get(id) ? id : this.head;
     this.at = this.head;
+    // A line of a scene that waits for approval is kept with the answer to that.
+    if (this.scene && id && !this.tree.get(id)) this.at = this.own({ after: this.head, question: going.question, reply: going.reply, streamed: true }).id;
   }
 
   drop(path) {

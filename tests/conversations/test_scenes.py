@@ -25,6 +25,11 @@ from dramaturg.stores.library import library_at
 from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, in_turn, write_role
 from dramaturg.workflows import scene
 from dramaturg.workflows.methods import context_type
+from dramaturg.workflows.scene import SceneContext
+
+from changing_roles import CORE, changing
+from fakes import ScriptedChatModel as Scripted
+from roles import run_settings, small_role
 
 CROWN = """place: An inn by night.
 opening: The fire is low.
@@ -406,3 +411,23 @@ async def test_a_role_may_have_a_longer_window_than_the_scene(library: Path) -> 
     ada, ben = (call.text for call in model.calls)
     assert "Hour 0 strikes." in ada
     assert "Hour 0 strikes." not in ben
+
+
+async def test_a_line_that_waits_for_approval_is_kept_where_nobody_answers(tmp_path: Path) -> None:
+    small_role(tmp_path)
+    cast = [{"role": "ada", "method": "id-rag", "settings": {"update": True}}]
+    context = SceneContext(**run_settings(tmp_path, Scripted(reply=changing(CORE)), cast=cast))
+    async with open_scene(context, thread_of("inn")) as talk:
+        await talk.take_turn("Who are you?")
+        assert await talk.waiting()
+        await talk.take_turn("And then?")
+        assert [turn.question for turn in await talk.history()] == ["Who are you?"]
+        assert await talk.waiting()  # the second line does, too
+        await talk.answer({"approved": [1]})
+        turns = await talk.history()
+        assert [(turn.question, turn.reply) for turn in turns] == [
+            ("Who are you?", "I keep the light."),
+            ("And then?", "I keep the light."),
+        ]
+        told = [(await talk.values(turn))["evidence"]["ada"].get("identity_changes", []) for turn in turns]
+        assert [[one["approved"] for one in of_turn] for of_turn in told] == [[], [True]]

@@ -37,6 +37,35 @@ async def became(house: House) -> list[str]:
     return [one["triple"]["object"] for one in turn["evidence"].get("identity_changes", [])]
 
 
+async def test_a_change_of_somebody_in_a_scene_is_approved_and_her_line_stays(tmp_path: Path) -> None:
+    scenes = tmp_path / "library" / "scenes"
+    scenes.mkdir(parents=True)
+    cast = "- {role: ada, method: id-rag, settings: {update: true}}\n"
+    (scenes / "tea.yaml").write_text(f"place: A kitchen.\nuser_role: Visitor\ncast:\n{cast}", encoding="utf-8")
+    async with page_house(tmp_path, **CHANGES) as house:
+        page = house.page
+        await page.wait_for_selector("#title:not(:empty)")
+        await page.get_by_role("button", name="Tea", exact=True).click()
+        await page.wait_for_selector("#say:visible")
+        for told, becomes in (("Who are you?", [True, False]), ("And now?", [])):
+            await house.say(told)
+            await house.until(SEEN)
+            assert "Pending changes to Ada Quill" in await page.inner_text("#waiting")
+            assert "Reply" in await page.inner_text("#turns > li:last-child .reply")  # what waits was said
+            if becomes:
+                await page.locator("#waiting input").first.check()
+                await page.locator("#waiting button.main").click()
+                await house.until(GONE)
+        await house.say("Good night.")  # a message refuses what waits
+        await house.until(SEEN)
+        assert await page.locator("#turns > li").count() == 3
+        await page.reload()
+        await house.until(SEEN)
+        await page.locator("#waiting button", has_text="Reject").click()
+        await house.until(GONE)
+        await house.until("document.querySelectorAll('#turns > li').length === 3")
+
+
 async def test_a_change_of_who_she_is_is_approved_one_by_one(tmp_path: Path) -> None:
     async with page_house(tmp_path, **CHANGES) as house:
         page = house.page
