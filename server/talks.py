@@ -63,8 +63,8 @@ class Talks:
     async def listed(self, request: Request) -> Response:
         """The caller's threads, of all roles and scenes or of one: the pinned ones first, then the last spoken on.
 
-        All words of `search` are in the title of each, or in what was said on it, of which `found` is the place. `skip` of them are left out, and
-        `limit` are given; `more` says whether there are others.
+        All words of `search` are in the title of each, or in what was said on it, of which `found` is the place. `skip`
+        of them are left out, and `limit` are given; `more` says whether there are others.
         """
         asked, caller = request.query_params, request.scope["caller"]
         role = asked.get("role", "")
