@@ -604,7 +604,7 @@ const make = (files) =>
   newCharacter({ files, about: now.about, cast: () => show("casting"), made: (id) => talk(id) });
 
 const stage = (id) => trying(async () => stageScene({ scene: id && await api.scene(id), roles: now.roles.filter((one) => !one.error), as: now.as, done: async (made) => {
-  const thread = made === now.role?.id && !now.talk.fresh ? now.talk.thread : "";
+  const thread = made === now.role?.id && !now.talk?.fresh ? now.talk?.thread : "";
   await readRoles();
   await openRole(named(made), thread);
 } }));
@@ -613,10 +613,9 @@ function deleteScene() {
   const { id, name } = now.role;
   askFor(t("delete_scene"), { means: t("delete_scene_keeps", { name }), ok: t("delete"), danger: true, done: () => trying(async () => {
     await api.changeScene(id, {}, "DELETE");
+    await readRoles();
     now.role = now.talk = null;
     show("gallery");
-    await readRoles();
-    gallery();
     await talks.read();
   }) });
 }

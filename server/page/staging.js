@@ -16,7 +16,7 @@ export function stageScene({ scene, roles, as, done }) {
   const { id, example, name = "", place, opening, user = as, cast: before = [] } = scene ?? {};
   const cast = new Map(before.map(({ role, hidden, absent, method }) => [role, { role, hidden, absent, method }]));
   const people = [...roles].sort((a, b) => cast.has(b.id) - cast.has(a.id)).map((role) => ({ role, item: player(role, cast) }));
-  const search = h("input", { type: "search", maxlength: "100", autocomplete: "off", hidden: roles.length <= FEW, placeholder: t("search_roles"), "aria-label": t("search_roles"), oninput: () => look() });
+  const search = h("input", { type: "search", maxlength: "100", autocomplete: "off", hidden: roles.length <= FEW, placeholder: t("search_roles"), "aria-label": t("search_roles"), oninput: () => look(), onkeydown: (event) => event.key === "Enter" && event.preventDefault() });
   const look = () => {
     const words = search.value.trim().toLocaleLowerCase();
     let left = MOST;

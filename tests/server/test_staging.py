@@ -1,5 +1,6 @@
 """Scenes that are put together over HTTP: made, changed and deleted as files, and what was played of them stays."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -171,6 +172,9 @@ async def test_a_scene_may_be_called_as_one_likes(tmp_path: Path, name: str) -> 
         assert made(tmp_path) == {f"{NAMES[name]}.yaml"}
         assert "Aye" in await play(http, scene["id"], "/go")
         assert (await http.patch(f"/v1/scenes/{scene['id']}", json={"place": "Here."})).json()["name"] == name
+        other = {"name": f"{name[:80]} at once", "cast": PAIR}
+        both = await asyncio.gather(*(http.post("/v1/scenes", json=other) for _ in range(3)))
+        assert sorted(one.status_code for one in both) == [201, 400, 400]
         twice = await http.post("/v1/scenes", json={"name": name.upper(), "cast": PAIR})
         assert "There is a scene" in twice.json()["error"]["message"]
         assert (await http.delete(f"/v1/scenes/{scene['id']}", headers=JSON)).status_code == 200
