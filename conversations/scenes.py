@@ -1,7 +1,7 @@
 """Scenes of a library as they are played: where they are kept, who heard what, and their scripts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -37,7 +37,7 @@ from dramaturg.stores.conversations.talk import TalksOf
 from dramaturg.stores.library_folder import Library
 from dramaturg.stores.saver.rewriting import parents_first
 from dramaturg.workflows import scene
-from dramaturg.workflows.scene import SceneContext, beginning
+from dramaturg.workflows.scene import SceneContext, beginning, beginning_ids, window_of
 
 __all__ = [
     "cast_of",
@@ -242,10 +242,31 @@ async def lines_of(talk: Conversation, turn: Turn | None = None) -> list[Spoken]
         now = str(one.id) if one.type == "human" else now
         stage, line = replay.line(one, stage, now)
         if one is said[0]:
-            told = beginning(replay.run.settings, stage, str(one.id))
-            found += [replay.spoken(part, known, "", [stage]) for part in told if (known := told_of(part))]
+            found += await told_first(talk, replay, one)
         found += [line] if line else []
     return found
+
+
+async def told_first(talk: Conversation, replay: Replay, first: AnyMessage) -> list[Spoken]:
+    """What was narrated as a scene began, before its first line: as it was heard then, for its file may be another now.
+
+    Of a history that was taken over, that is not known yet as it begins: there it is what the file says.
+    """
+    turn = await talk.thread.find(str(first.id))
+    state = await talk.values(turn) if turn else {}
+    lines = {str(one.id): (one, told) for one in beginning_in(state, str(first.id)) if (told := told_of(one))}
+    if not state.get("delivered"):
+        now = beginning(replay.run.settings, replay.begins, str(first.id))
+        lines = {str(one.id): (one, told) for one in now if (told := told_of(one))}
+    there = {role for _, told in lines.values() for role in told["witnesses"]} | {*replay.begins["present"]}
+    stage: Stage = {**replay.begins, "present": [role for role in replay.names if role in there]}
+    return [replay.spoken(one, {**told, "text": one.text}, "", [stage]) for one, told in lines.values()]
+
+
+def beginning_in(state: Mapping[str, Any], first: str) -> list[AnyMessage]:
+    """What the roles have in their windows of what was narrated before the first line, in its order."""
+    heard = {str(one.id): one for memory in (state.get("parts") or {}).values() for one in window_of(memory)}
+    return [heard[one] for one in beginning_ids(first) if one in heard]
 
 
 async def played_turns(talk: Conversation) -> dict[str, Played]:

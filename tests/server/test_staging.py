@@ -86,7 +86,10 @@ async def test_a_scene_is_made_played_changed_and_deleted_and_its_chats_stay(tmp
             assert listed == [(scene["id"], "two"), (scene["id"], "one")]
         (turn,) = (await http.get(f"/v1/threads/one/tree{about}")).json()["turns"]
         assert "Aye, so it is." in turn["reply"]
-        assert len((await http.get(f"/v1/threads/two/heard{about}")).json()["cast"]) == 3
+        heard = {one: (await http.get(f"/v1/threads/{one}/heard{about}")).json() for one in ("one", "two")}
+        assert len(heard["two"]["cast"]) == 3
+        begins = {one: [line["text"] for line in heard[one]["lines"] if not line["turn"]] for one in heard}
+        assert begins == {"one": ["It is dark."], "two": []}  # as it was then
         refused = await http.post("/v1/chat/completions", json={"model": scene["id"], "messages": [GO]})
         assert refused.status_code == 404
         again = (await http.post("/v1/scenes", json=body)).json()["id"]
