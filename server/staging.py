@@ -1,7 +1,7 @@
 """Scenes that are put together without a terminal: made, changed and deleted as files of the library."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from dramaturg.conversations.conversation import SCENES
 from dramaturg.conversations.scene_files import (
     LONGEST_TITLE,
+    SceneFile,
     change_scene,
     delete_scene,
     make_scene,
@@ -22,7 +23,8 @@ from dramaturg.server.rooms import AUTO
 from dramaturg.server.scenes import Scenes, card_in
 from dramaturg.server.work import Works
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.stores.library_folder import example_files, written_for
+from dramaturg.stores.library_folder import Listed, example_files, written_for
+from dramaturg.stores.names import normal_name
 from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.scene import flow_of
 
@@ -85,7 +87,7 @@ class Staging:
 
         def made() -> str:
             title = titled(body.name or "")
-            values = self._values(body, self._cast_of(like) if like else [])
+            values = self._values(body, written_scene(self.rooms.library, like) if like else None)
             if not (values.get("cast") or like):
                 raise ValueError(NOBODY)
             return make_scene(self.rooms.library, title, values, like=like, used=(*used, AUTO))
@@ -99,7 +101,7 @@ class Staging:
 
         def changed() -> None:
             self.scenes.require(f"{SCENES}{name}")
-            values = self._values(body, self._cast_of(name))
+            values = self._values(body, written_scene(self.rooms.library, name))
             if body.name is not None:
                 values["title"] = titled(body.name)
             change_scene(self.rooms.library, name, values)
@@ -128,11 +130,7 @@ class Staging:
 
         return JSONResponse({"object": "scene", **await asyncio.to_thread(shown)}, status)
 
-    def _cast_of(self, name: str) -> list[dict[str, Any]]:
-        cast = written_scene(self.rooms.library, name).cast
-        return [one.model_dump(mode="json", exclude_unset=True) for one in cast]
-
-    def _values(self, body: SceneChange, before: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _values(self, body: SceneChange, before: SceneFile | None) -> dict[str, Any]:
         """What the file is to say, by the names of its settings; of the cast, what the form does not have stays."""
         given = {"place": body.place, "opening": body.opening, "user_role": body.user}
         values: dict[str, Any] = {
@@ -148,13 +146,16 @@ class Staging:
             raise ValueError(
                 f"A scene has at most {MOST_ROLES} roles, and this one has {len(body.cast)}: take some out."
             )
-        known = {one["role"]: one for one in before}
-        values["cast"] = [self._part(one, known.get(one.role, {})) for one in body.cast]
+        known = {one.role: one.model_dump(mode="json", exclude_unset=True) for one in before.cast} if before else {}
+        listed = self.rooms.library.listed()
+        values["cast"] = [self._part(one, known.get(one.role, {}), listed) for one in body.cast]
+        user = values.get("user_role", before.user_role if before else "")
+        if any(normal_name(user) in map(normal_name, names_of(one.role, listed)) for one in body.cast):
+            raise ValueError(f"You play {user!r}, who is in the cast: take that one out, or play somebody else.")
         return values
 
-    def _part(self, part: Part, before: Mapping[str, Any]) -> dict[str, Any]:
+    def _part(self, part: Part, before: Mapping[str, Any], listed: Mapping[str, Listed]) -> dict[str, Any]:
         """Who plays, as the file has it."""
-        listed = self.rooms.library.listed()
         name, found = card_in(listed, part.role).name, {"role": part.role, **before}
         for tick, wanted in (("hidden", part.hidden), ("absent", part.absent)):
             if wanted != found.get(tick, False):
@@ -188,3 +189,9 @@ def titled(name: str) -> str:
     if not title or not title.isprintable():
         raise ValueError("A scene needs a name, of letters that can be seen.")
     return title
+
+
+def names_of(role: str, listed: Mapping[str, Listed]) -> tuple[str, ...]:
+    """What a role is called; it may block."""
+    card = card_in(listed, role)
+    return (role, card.name, *card.aliases)

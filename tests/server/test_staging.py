@@ -204,6 +204,7 @@ async def test_a_scene_may_be_called_as_one_likes(tmp_path: Path, name: str) -> 
             "Dick Johnson has no memories, which emotional-rag reads",
         ),
         ({"cast": [{"role": "ada", "settings": {"chat_model": "x"}}]}, "settings: Extra inputs are not permitted"),
+        ({"user": "ben gunn"}, "You play 'ben gunn', who is in the cast"),
         ({"place": "x" * 2_001}, "place: String should have at most 2000 characters"),
         ({"like": "nothing"}, "There is no scene 'nothing'"),
         ({"like": "../x"}, "can't be the name of a scene"),
