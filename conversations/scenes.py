@@ -1,10 +1,8 @@
-"""Scenes of a library: their files, where they are kept, and their scripts."""
+"""Scenes of a library as they are played: where they are kept, who heard what, and their scripts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -13,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from dramaturg.conversations.conversation import PATIENCE, SCENES, Conversation
 from dramaturg.conversations.opening import elsewhere, kept_with, scenes_begun, scenes_kept
+from dramaturg.conversations.scene_files import EVERYBODY
 from dramaturg.conversations.scene_histories import SceneTalk, heard_on, with_former
 from dramaturg.conversations.turns import Turn, all_steps, said_until
 from dramaturg.nodes.run import RoleContext, Run, library_of, run_of
@@ -35,14 +34,10 @@ from dramaturg.nodes.scene.presence import (
 )
 from dramaturg.nodes.talk.memory import OTHER_TALKS, scenes_under
 from dramaturg.stores.conversations.talk import TalksOf
-from dramaturg.stores.documents.reading import parse_yaml
-from dramaturg.stores.errors import RoleError, near_or_all
-from dramaturg.stores.files import read_bytes
-from dramaturg.stores.library_folder import Library, check_id
+from dramaturg.stores.library_folder import Library
 from dramaturg.stores.saver.rewriting import parents_first
-from dramaturg.stores.shared_library import SharedLibrary
 from dramaturg.workflows import scene
-from dramaturg.workflows.scene import SceneContext, beginning
+from dramaturg.workflows.scene import SceneContext, beginning, beginning_ids, window_of
 
 __all__ = [
     "cast_of",
@@ -50,63 +45,15 @@ __all__ = [
     "lines_of",
     "open_scene",
     "played_turns",
-    "read_scene",
     "scenes_heard",
-    "scenes_of",
     "script_of",
     "thread_of",
     "usual_thread_of",
 ]
 
-FOLDER = "scenes"
 Why = Literal["said", "heard", "whispered", "seen", "told", "away", "to_others", "unseen", "before"]
 """Why a role has heard a line, or has not: it was not there; it was for others alone; it could not be seen; it was
 said before the role was there, in a history that a client has shown."""
-EVERYBODY = "everybody"
-"""Under what scenes of a library are kept where nobody says for whom."""
-
-
-def scenes_of(library: Library) -> list[str]:
-    """The names of the scenes of a library, and of the examples; it may block."""
-    own = library.root / FOLDER if not isinstance(library, SharedLibrary) else None
-    found = [one.stem for one in own.glob("*.yaml")] if own and own.is_dir() else []
-    return sorted({*found, *_examples()})
-
-
-@cache
-def _examples() -> Mapping[str, Path]:
-    folder = Path(str(files("dramaturg.examples"))) / FOLDER
-    return {one.stem: one for one in sorted(folder.glob("*.yaml"))}
-
-
-def read_scene(library: Library, name: str, **given: Any) -> SceneContext:
-    """Read a scene by its file, or by its name in a library or among the examples; it may block.
-
-    Args:
-        library: the roles.
-        name: of a file that ends in .yaml, or of a scene.
-        given: settings that come before those of the file.
-
-    Raises:
-        RoleError: there is no such scene, or its file cannot be read; the message has the line.
-        ValueError: a setting is out of its bounds.
-    """
-    path = Path(name).expanduser() if name.endswith((".yaml", ".yml")) else _named(library, name)
-    if not path.is_file():
-        raise RoleError(f"There is no file {name}.")
-    read = parse_yaml(read_bytes(path, path.parent), path, SceneContext, path.parent)
-    own = {field: getattr(read, field) for field in read.model_fields_set - {"role", "library"}}
-    return SceneContext.model_validate({"scenes": EVERYBODY, **own, "library": library, **given})
-
-
-def _named(library: Library, name: str) -> Path:
-    check_id(name)
-    own = library.root / FOLDER / f"{name}.yaml"
-    if not isinstance(library, SharedLibrary) and own.is_file():
-        return own
-    if name not in _examples():
-        raise RoleError(f"There is no scene {name!r}{near_or_all(name, scenes_of(library))}")
-    return _examples()[name]
 
 
 def thread_of(name: str, thread: str = "") -> str:
@@ -295,10 +242,31 @@ async def lines_of(talk: Conversation, turn: Turn | None = None) -> list[Spoken]
         now = str(one.id) if one.type == "human" else now
         stage, line = replay.line(one, stage, now)
         if one is said[0]:
-            told = beginning(replay.run.settings, stage, str(one.id))
-            found += [replay.spoken(part, known, "", [stage]) for part in told if (known := told_of(part))]
+            found += await told_first(talk, replay, one)
         found += [line] if line else []
     return found
+
+
+async def told_first(talk: Conversation, replay: Replay, first: AnyMessage) -> list[Spoken]:
+    """What was narrated as a scene began, before its first line: as it was heard then, for its file may be another now.
+
+    Of a history that was taken over, that is not known yet as it begins: there it is what the file says.
+    """
+    turn = await talk.thread.find(str(first.id))
+    state = await talk.values(turn) if turn else {}
+    lines = {str(one.id): (one, told) for one in beginning_in(state, str(first.id)) if (told := told_of(one))}
+    if not state.get("delivered"):
+        now = beginning(replay.run.settings, replay.begins, str(first.id))
+        lines = {str(one.id): (one, told) for one in now if (told := told_of(one))}
+    there = {role for _, told in lines.values() for role in told["witnesses"]} | {*replay.begins["present"]}
+    stage: Stage = {**replay.begins, "present": [role for role in replay.names if role in there]}
+    return [replay.spoken(one, {**told, "text": one.text}, "", [stage]) for one, told in lines.values()]
+
+
+def beginning_in(state: Mapping[str, Any], first: str) -> list[AnyMessage]:
+    """What the roles have in their windows of what was narrated before the first line, in its order."""
+    heard = {str(one.id): one for memory in (state.get("parts") or {}).values() for one in window_of(memory)}
+    return [heard[one] for one in beginning_ids(first) if one in heard]
 
 
 async def played_turns(talk: Conversation) -> dict[str, Played]:

@@ -53,6 +53,7 @@ from dramaturg.server.replies import Speech
 from dramaturg.server.rooms import LOOKED_UP, SCENE, Model, Rooms, known_as, thread_name
 from dramaturg.server.scenes import Scenes, SceneSpeech
 from dramaturg.server.sources import SourceTexts
+from dramaturg.server.staging import Staging
 from dramaturg.server.talks import Talks
 from dramaturg.server.turns import Place, Turns, UnderWay, streamed
 from dramaturg.server.work import Works
@@ -103,6 +104,7 @@ class RoleServer:
         self.sources = SourceTexts(rooms, self.works)
         self.casting = Casting(rooms, self.works)
         self.characters = Characters(rooms, self.works)
+        self.staging = Staging(self.scenes, self.works)
         self.connection = Connection(rooms, access)
         self.approvals = Approvals(self.lookups, self.works)
 
@@ -140,6 +142,10 @@ class RoleServer:
                 Route("/v1/roles/{role}/source", self.sources.source),
                 Route("/v1/roles/{role}/remembered", self.memory.remembered),
                 Route("/v1/scenes", self.lookups.listed_scenes),
+                Route("/v1/scenes", self.staging.new, methods=["POST"]),
+                Route("/v1/scenes/{name}", self.staging.seen),
+                Route("/v1/scenes/{name}", self.staging.change, methods=["PATCH"]),
+                Route("/v1/scenes/{name}", self.staging.delete, methods=["DELETE"]),
                 Route("/v1/threads", self.talks.listed),
                 Route("/v1/threads/{thread}", self.lookups.thread),
                 Route("/v1/threads/{thread}", self.talks.change, methods=["PATCH"]),

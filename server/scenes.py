@@ -12,8 +12,9 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.conversations.opening import scenes_begun, threads_in
+from dramaturg.conversations.scene_files import own_scenes, read_scene, scenes_of, title_of, written_scene
 from dramaturg.conversations.scene_histories import LATER_COMMAND, SceneTalk
-from dramaturg.conversations.scenes import kept_scene, read_scene, scenes_of
+from dramaturg.conversations.scenes import kept_scene
 from dramaturg.conversations.thread import Part
 from dramaturg.conversations.titles import ListedTalk, talks_in
 from dramaturg.nodes.run import opening_once, run_of
@@ -61,14 +62,20 @@ class Scenes:
         """The names of the scenes as models; it may block."""
         return [f"{SCENES}{name}" for name in (*scenes_of(self.rooms.library), AUTO)]
 
+    async def begun(self) -> dict[str, list[str]]:
+        """The threads of scenes, by the names of the scenes; also those whose files are gone."""
+        if not await asyncio.to_thread(scenes_begun, self.rooms.library):
+            return {}
+        found = dict[str, list[str]]()
+        for one in await threads_in(await self.rooms.kept(SceneContext(library=self.rooms.library))):
+            if one.startswith(SCENES):
+                found.setdefault(one.removeprefix(SCENES).partition("/")[0], []).append(one)
+        return found
+
     async def played(self, caller: str) -> list[str]:
         """The scenes, as models, of which a caller has threads; the groups of clients are one."""
-        if not await asyncio.to_thread(scenes_begun, self.rooms.library):
-            return []
-        threads = await threads_in(await self.rooms.kept(SceneContext(library=self.rooms.library)))
-        there = {one.removeprefix(SCENES).partition("/")[0] for one in threads if one.startswith(SCENES)}
-        models = [one for one in await asyncio.to_thread(self.models) if one.removeprefix(SCENES) in there]
-        return [one for one in models if any(name.startswith(f"{of_caller(one, caller)}/") for name in threads)]
+        begun = {f"{SCENES}{name}": threads for name, threads in (await self.begun()).items()}
+        return [one for one in begun if any(name.startswith(f"{of_caller(one, caller)}/") for name in begun[one])]
 
     async def shown(self) -> list[dict[str, Any]]:
         """The scenes of the library and the examples, each with its cast; one that cannot be read says why."""
@@ -79,19 +86,29 @@ class Scenes:
 
         return await asyncio.to_thread(read)
 
+    def one(self, name: str) -> dict[str, Any]:
+        """The same of one of them; it may block."""
+        return self._shown(name, self.rooms.library.listed())
+
     def _shown(self, name: str, listed: Mapping[str, Listed]) -> dict[str, Any]:
-        words = name.replace("_", " ").replace("-", " ")
-        about: dict[str, Any] = {"id": f"{SCENES}{name}", "name": words[:1].upper() + words[1:]}
+        example = name not in own_scenes(self.rooms.library)
+        about: dict[str, Any] = {"id": f"{SCENES}{name}", "name": title_of(name), "example": example}
         try:
-            context = self._read(name, {})
-            names = told_apart({role: card_in(listed, role).name for role in context.playing})
+            file = written_scene(self.rooms.library, name)
+            names = told_apart({role: card_in(listed, role).name for role in file.playing})
         except (RoleError, ValueError) as error:
             return {**about, "place": "", "opening": "", "user": "", "cast": [], "error": str(error)}
-        cast = [
-            {"role": one.role, "name": names[one.role], "hidden": one.hidden, "absent": one.absent}
-            for one in context.cast
-        ]
-        return {**about, "place": context.place, "opening": context.opening, "user": context.user_role, "cast": cast}
+        said = {"name": file.title, "place": file.place, "opening": file.opening, "user": file.user_role}
+        return {**about, **said, "cast": [self._part(one, names[one.role]) for one in file.cast]}
+
+    def _part(self, one: Player, name: str) -> dict[str, Any]:
+        ticks = {"hidden": one.hidden, "absent": one.absent}
+        return {"role": one.role, "name": name, **ticks, "method": self.method_of(one)}
+
+    def method_of(self, one: Player) -> str:
+        """By what a role plays: the name of a method, or of a flow, as it is served here."""
+        flows = {flow: name for name, flow in self.rooms.methods.items()}
+        return flows.get(one.flow, one.flow) or one.method
 
     def require(self, model: str) -> None:
         """Refuse a model that is no scene; it may block.
@@ -185,9 +202,14 @@ class Scenes:
     async def talks(self, model: str, caller: str, search: str = "") -> AsyncIterator[ListedTalk]:
         """A caller's threads of a scene, as they are listed, by the names that they have for the caller.
 
-        One that begins with a command is called by the words behind it.
+        They are there also where the scene's file is gone or cannot be read. One that begins with a
+        command is called by the words behind it.
         """
-        await asyncio.to_thread(self.require, model)
+        try:
+            await asyncio.to_thread(self.require, model)
+        except RoleError:
+            if model not in await self.played(caller):
+                raise
         kept, of = await self.rooms.kept(SceneContext(library=self.rooms.library)), f"{of_caller(model, caller)}/"
         async for one in talks_in(kept, SCENES, of, search):
             begun = COMMAND.match(one.title)

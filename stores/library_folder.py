@@ -30,7 +30,7 @@ from dramaturg.stores.locks import role_lock
 from dramaturg.stores.role import Role
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
+RESERVED = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.IGNORECASE)  # device names on Windows
 _lock = RLock()
 _roles: dict[Path, tuple[Role, Followed[None]]] = {}
 """The roles of this process by their folders, each with that it was seen to be one."""
@@ -67,7 +67,7 @@ def new_id_of(name: str, file: str = "") -> str:
 
 
 def _may_be_id(role: object) -> bool:
-    return isinstance(role, str) and bool(_ID.fullmatch(role)) and not _RESERVED.fullmatch(role)
+    return isinstance(role, str) and bool(_ID.fullmatch(role)) and not RESERVED.fullmatch(role)
 
 
 class UnknownRole(RoleError):

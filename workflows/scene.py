@@ -15,6 +15,7 @@ from dramaturg.nodes.part import part_context, turn_of
 from dramaturg.nodes.run import RoleContext, Run, needs, open_run
 from dramaturg.nodes.scene.next_speaker import TurnTakingSettings, choose_speaker, speaker_outcome
 from dramaturg.nodes.scene.presence import (
+    MOST_ROLES,
     USER,
     Cue,
     Member,
@@ -92,12 +93,17 @@ def beginning(own: SceneContext, stage: Stage, first: str) -> list[HumanMessage]
     return [
         HumanMessage(
             text,
-            id=str(uuid5(NAMESPACE_OID, f"{first} {number}")),  # the same where the node runs again
+            id=one,
             additional_kwargs={SCENE: Told(kind="narration", by="", to=[], witnesses=heard, text=text, when=own.as_of)},
         )
-        for number, (text, heard) in enumerate(told)
+        for one, (text, heard) in zip(beginning_ids(first), told, strict=False)
         if text
     ]
+
+
+def beginning_ids(first: str) -> list[str]:
+    """The ids of what is narrated before the first line of a scene: the same where the node runs again."""
+    return [str(uuid5(NAMESPACE_OID, f"{first} {number}")) for number in range(1 + MOST_ROLES)]
 
 
 def window_of(memory: Mapping[str, Any]) -> list[AnyMessage]:

@@ -89,7 +89,7 @@ def ask(
 
 def who(user_role: str, method: str, server: str) -> dict[str, str]:
     """Who the user is; where the conversation is the library's, what the role has heard in scenes comes back in it."""
-    from dramaturg.conversations.scenes import EVERYBODY
+    from dramaturg.conversations.scene_files import EVERYBODY
     from dramaturg.workflows.methods import context_type
 
     scenes = {} if server or "scenes" not in context_type(method).model_fields else {"scenes": EVERYBODY}

@@ -52,7 +52,8 @@ def scene(
     A line is said aloud; /whisper NAME: TEXT, /narrate TEXT, /enter NAME, /leave NAME, /hide NAME, /next NAME and /go
     lead the scene, and /help lists what else can be done.
     """
-    from dramaturg.conversations.scenes import open_scene, read_scene, scenes_of, script_of, thread_of, usual_thread_of
+    from dramaturg.conversations.scene_files import read_scene, scenes_of
+    from dramaturg.conversations.scenes import open_scene, script_of, thread_of, usual_thread_of
     from dramaturg.workflows.scene import SceneContext
 
     shelf = shelf_of(library)

@@ -45,6 +45,10 @@ const of = (role) => `role=${encodeURIComponent(role)}`;
 
 export const health = () => read("/health");
 export const roles = () => read("/v1/roles");
+const sceneAt = (id) => `/v1/scenes/${encodeURIComponent(id)}`;
+export const scene = (id) => read(sceneAt(id));
+export const newScene = async (body) => (await post("/v1/scenes", body)).json();
+export const changeScene = async (id, body, method = "PATCH") => (await request(sceneAt(id), { method, headers: JSON_SENT, body: JSON.stringify(body) })).json();
 export const scenes = async () => (await read("/v1/scenes")).data;
 export const role = (id, user = "") => read(`/v1/roles/${encodeURIComponent(id)}?${new URLSearchParams({ user })}`);
 // The talks with all roles that have some words, those that were pinned first, then by when they were last spoken on.

@@ -14,7 +14,7 @@ import { refusal, sent } from "./working.js";
 const MOST = 60; // that are drawn before somebody asks for more
 
 /* `talk` opens a character, `make` begins another one, where that is allowed. */
-export function galleryView({ roles, scenes, about, talk, make, cast, connect }) {
+export function galleryView({ roles, scenes, about, talk, make, cast, stage, connect }) {
   const list = h("ul", { class: "roles" });
   const more = h("p", { class: "tools" });
   const search = h("input", { type: "search", id: "search-roles", maxlength: "100", autocomplete: "off", placeholder: t("search_roles"), "aria-label": t("search_roles"), oninput: () => draw(MOST) });
@@ -39,7 +39,8 @@ export function galleryView({ roles, scenes, about, talk, make, cast, connect })
         title.focus();
       }, { id: "to-scenes" }) : null,
       about.changes ? button([sign("plus"), t("new_character")], make, { id: "new-character", class: "main" }) : button(t("cast"), () => cast(), { id: "cast-here" })),
-    status, list, more, scenes.length ? [h("h3", { class: "scenes-title", tabindex: "-1" }, t("scenes")), h("p", { class: "faint" }, t("scenes_mean")), sceneCards(scenes, talk)] : null));
+    status, list, more, scenes.length || about.changes ? [h("h3", { class: "scenes-title", tabindex: "-1" }, t("scenes")), h("p", { class: "faint" }, t("scenes_mean")),
+      about.changes ? h("p", {}, button(t("new_scene"), stage, { id: "new-scene" })) : null, sceneCards(scenes, talk)] : null));
 }
 
 const lineOf = (one) => one.line || one.profile || "";
@@ -76,18 +77,7 @@ export function newCharacter({ made, cast, about, files }) {
     h("section", { class: "fields" }, h("h3", {}, t("from_text")), h("p", { class: "faint" }, t("cast_means")), h("div", { class: "tools" }, button(t("cast"), () => (close(), cast()), { id: "cast-here" }))),
     h("section", { class: "fields" }, h("h3", {}, t("from_form")), form),
   ]);
-  const work = async (does) => {
-    said.replaceChildren();
-    try {
-      await does();
-      close();
-    } catch (error) {
-      if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;
-      const line = h("p", { class: "warning", role: "alert" }, error instanceof api.Away ? t("away_now") : t("failed", { message: error.message }));
-      said.replaceChildren(line);
-      line.scrollIntoView({ block: "nearest" });
-    }
-  };
+  const work = async (does) => (await tried(said, does)) && close();
   // What a card would become, before it does.
   async function take(file) {
     if (!file) return;
@@ -97,18 +87,30 @@ export function newCharacter({ made, cast, about, files }) {
       return;
     }
     said.replaceChildren(h("p", { class: "thought" }, t("reading_files", { names: file.name })));
-    try {
+    await tried(said, async () => {
       const given = await sent(file);
       const told = await api.importRole(given, true);
       said.replaceChildren(h("div", { class: "card" }, h("p", {}, h("b", {}, oneLine(told.name || told.role, 100))), h("ul", { class: "found" }, told.lines.map((one) => h("li", {}, h("b", {}, oneLine(one.part, 80)), ` → ${oneLine(one.where, 120)} `, h("small", {}, oneLine(one.size, 80))))),
         h("div", { class: "tools" }, button(t("import"), () => work(async () => made((await api.importRole(given)).role)), { class: "main" }), button(t("cancel"), () => said.replaceChildren()))));
       said.querySelector("button").focus();
-    } catch (error) {
-      if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;
-      said.replaceChildren(h("p", { class: "warning", role: "alert" }, t("failed", { message: error.message })));
-    }
+    });
   }
   if (files?.length) take(files[0]);
+}
+
+/* Do something for a dialog; what does not work is said in it. Gives whether it has worked. */
+export async function tried(said, does) {
+  try {
+    await does();
+    said.replaceChildren();
+    return true;
+  } catch (error) {
+    if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;
+    const line = h("p", { class: "warning", role: "alert" }, error instanceof api.Away ? t("away_now") : t("failed", { message: error.message }));
+    said.replaceChildren(line);
+    line.scrollIntoView({ block: "nearest" });
+    return false;
+  }
 }
 
 export const field = (text, input) => h("label", { class: "field" }, t(text), input);

@@ -10,14 +10,15 @@ import { face } from "./faces.js";
 import { Heard } from "./heard.js";
 import { Knowledge } from "./knowledge.js";
 import { galleryView, newCharacter } from "./gallery.js";
-import { openDialog, openMenu } from "./menu.js";
+import { askFor, openDialog, openMenu } from "./menu.js";
 import { fitting, methodName, withProfile } from "./methods.js";
 import { Remembered } from "./remembered.js";
-import { faceOf, forScene, groups, openCues, sceneGreeting, SceneScreen, staged, stageOf } from "./scene.js";
+import { faceOf, forScene, openCues, sceneGreeting, SceneScreen, staged, stageOf, unlisted } from "./scene.js";
 import { Screen, toEnd } from "./screen.js";
 import { openSettings, wear } from "./settings.js";
 import { sign } from "./signs.js";
 import { openSource } from "./source.js";
+import { stageScene } from "./staging.js";
 import { Talk } from "./talk.js";
 import { Talks } from "./talks.js";
 import { speakIn, t, translate } from "./texts.js";
@@ -127,7 +128,8 @@ function threadName() {
   return `${when} ${crypto.getRandomValues(new Uint32Array(1))[0].toString(36)}`;
 }
 
-const everybody = () => [...now.roles, ...now.scenes, groups()];
+const everybody = () => [...now.roles, ...now.scenes];
+const named = (id) => everybody().find((one) => one.id === id) ?? (id?.startsWith("scene:") ? unlisted(id) : undefined);
 
 async function readRoles() {
   const [about, scenes] = await Promise.all([api.roles(), api.scenes()]);
@@ -135,7 +137,7 @@ async function readRoles() {
   now.roles = about.data;
   now.scenes = scenes.map((one) => staged(one, now.roles));
   talks.roles = everybody();
-  if (now.role && !now.role.kept) now.role = everybody().find((one) => one.id === now.role.id) ?? now.role;
+  if (now.role && !now.role.kept) now.role = named(now.role.id) ?? now.role;
 }
 
 async function start() {
@@ -145,8 +147,8 @@ async function start() {
 }
 
 async function openChosen() {
-  const role = everybody().find((one) => one.id === chosen().get("role") && !one.error);
-  if (role && (chosen().get("thread") || !role.kept)) await openRole(role, chosen().get("thread"), chosen().get("turn"));
+  const role = named(chosen().get("role"));
+  if (role && !role.error && (chosen().get("thread") || !role.kept)) await openRole(role, chosen().get("thread"), chosen().get("turn"));
   else show("gallery");
 }
 addEventListener("popstate", () => now.about && trying(openChosen));
@@ -541,6 +543,10 @@ function roleMenu() {
     return openMenu($("about-role"), [
       [t("heard_view"), () => show("heard"), { id: "open-heard" }],
       [t("branches"), branches, { id: "open-branches" }],
+      ...(now.about.changes && !now.role.kept ? [
+        [t(now.role.example ? "copy_scene" : "edit_scene"), () => stage(now.role.id), { id: "edit-scene" }],
+        !now.role.example && [t("delete_scene"), deleteScene, { class: "danger" }],
+      ] : []),
     ]);
   }
   return openMenu($("about-role"), [
@@ -591,11 +597,28 @@ function show(what, files, role) {
 }
 
 function gallery() {
-  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), connect: settings });
+  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), stage: () => stage(), connect: settings });
 }
 
 const make = (files) =>
   newCharacter({ files, about: now.about, cast: () => show("casting"), made: (id) => talk(id) });
+
+const stage = (id) => trying(async () => stageScene({ scene: id && await api.scene(id), roles: now.roles.filter((one) => !one.error), as: now.as, done: async (made) => {
+  const thread = made === now.role?.id && !now.talk?.fresh ? now.talk?.thread : "";
+  await readRoles();
+  await openRole(named(made), thread);
+} }));
+
+function deleteScene() {
+  const { id, name } = now.role;
+  askFor(t("delete_scene"), { means: t("delete_scene_keeps", { name }), ok: t("delete"), danger: true, done: () => trying(async () => {
+    await api.changeScene(id, {}, "DELETE");
+    await readRoles();
+    now.role = now.talk = null;
+    show("gallery");
+    await talks.read();
+  }) });
+}
 
 function openCasting(files, role) {
   const roles = now.roles.filter((one) => !one.error);
@@ -647,7 +670,7 @@ function goTo(thread, line, of = "") {
   show("talk");
   if (!wide()) setWhy(false);
   return trying(async () => {
-    const scene = of && (of !== now.role.id || now.role.kept) ? everybody().find((one) => one.id === of) : null;
+    const scene = of && (of !== now.role.id || now.role.kept) ? named(of) : null;
     if (scene) await openRole(scene, thread);
     else if (thread && thread !== now.talk.thread) await openTalk(thread);
     const { talk } = now;

@@ -3,13 +3,13 @@
 import * as api from "./api.js";
 import { button, h, lines, oneLine } from "./dom.js";
 import { saidText } from "./markdown.js";
+import { sceneName } from "./scene.js";
 import { titled } from "./talks.js";
 import { t } from "./texts.js";
 import { badge, list, section, when } from "./views.js";
 
 const STILL = 250; // milliseconds without a key until what was typed is looked for
 
-const sceneName = (id) => id.replace(/^scene:/, "").replaceAll(/[_-]/g, " ");
 const exchanges = (n) => t(n === 1 ? "exchange" : "exchanges", { n });
 
 const said = (entry, name) => entry.said.map((line) =>

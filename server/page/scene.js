@@ -8,14 +8,18 @@ import { editor, Screen, toEnd } from "./screen.js";
 import { t } from "./texts.js";
 import { badge } from "./views.js";
 
+const GROUPS = "scene:auto";
+
 /* A scene as one that can be talked to: its cast with the faces of the roles. */
 export function staged(scene, roles) {
   const cast = scene.cast.map((one) => ({ ...roles.find((role) => role.id === one.role), ...one, id: one.role }));
   return { ...scene, scene: true, cast, line: cast.map((one) => one.name).join(", ") };
 }
 
-/* The group chats of other clients, which go on there: here they can be read. */
-export const groups = () => ({ id: "scene:auto", name: t("group_chat"), scene: true, kept: true, cast: [] });
+export const sceneName = (id) => id.replace(/^scene:/, "").replaceAll(/[_-]/g, " ");
+
+/* A scene that can be read alone: the group chats of other clients, which go on there, and one whose file is gone. */
+export const unlisted = (id) => ({ id, name: id === GROUPS ? t("group_chat") : sceneName(id), scene: true, kept: true, cast: [] });
 
 export const faces = (scene, kind = "") => h("span", { class: `faces ${kind}`, "aria-hidden": "true" }, scene.cast.slice(0, 4).map((one) => face(one, kind)));
 export const faceOf = (one, kind = "") => (one.scene ? faces(one, kind) : face(one, kind));
@@ -167,5 +171,5 @@ export function forScene(scene) {
   const kept = Boolean(scene?.kept);
   $("cues").hidden = !scene || kept;
   $("say").disabled = $("send").disabled = kept;
-  $("say").setAttribute("placeholder", kept ? t("group_goes_on") : scene ? t(scene.user ? "say_in_scene" : "say_narrates", { name: scene.user }) : t("say"));
+  $("say").setAttribute("placeholder", kept ? t(scene.id === GROUPS ? "group_goes_on" : "scene_gone") : scene ? t(scene.user ? "say_in_scene" : "say_narrates", { name: scene.user }) : t("say"));
 }

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { askFor, openMenu } from "./menu.js";
-import { faceOf } from "./scene.js";
+import { faceOf, unlisted } from "./scene.js";
 import { sign } from "./signs.js";
 import { language, t } from "./texts.js";
 
@@ -42,7 +42,7 @@ export class Talks {
   }
 
   row(one) {
-    const role = this.roles.find((other) => other.id === one.role) ?? { id: one.role, name: one.role };
+    const role = this.roles.find((other) => other.id === one.role) ?? unlisted(one.role);
     const words = $("search-talks").value.trim();
     const open = button([faceOf(role), h("span", { class: "words" }, h("span", { class: "title" }, titleOf(one)), h("small", {}, role.name, one.last ? ` · ${ago(one.last)}` : ""), one.found ? h("small", { class: "found-here" }, marked(one.found, words)) : null),
       one.pinned ? sign("pin") : null], () => this.open(role, one.id, words), { class: "open-talk", "data-role": one.role, "data-thread": one.id });

@@ -254,6 +254,8 @@ _COMMENTS = {
     "card": "What of the character card that it was made of has no other place; it goes back into a card.",
 }
 _CARD_BLOCK = re.compile(r"^card:.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+_SHOWN: Mapping[str, Any] = {"allow_unicode": True, "sort_keys": False, "width": 110}
+_END = "\n...\n"  # of a document, which a block that ends with blank lines brings
 _ESCAPED = re.compile(r"[\U00010000-\U0010ffff]")
 _ONLY_WHERE_THERE = ("timeline", "story", "greetings", "card")
 
@@ -310,10 +312,11 @@ def with_card(text: str, kept: Mapping[str, JsonValue]) -> str:
     return f"{before.rstrip()}\n{comment}{_dumped('card', kept)}" if kept else before
 
 
-def with_values(text: str, values: Mapping[str, str | tuple[str, ...]]) -> str:
-    """Return a `role.yaml` with other values of some keys, and everything else as its author wrote it."""
+def with_values(text: str, values: Mapping[str, Any]) -> str:
+    """Return a file of YAML with other values of some keys, and everything else as its author wrote it; None: none."""
     for name, value in values.items():
-        block, new = re.compile(rf"^{name}:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL), _dumped(name, value)
+        block = re.compile(rf"^{name}:.*?(?=^[^\s-]|\Z)", re.MULTILINE | re.DOTALL)
+        new = "" if value is None else _dumped(name, value)
         there = block.search(text)
         text = f"{text[: there.start()]}{new}{text[there.end() :]}" if there else f"{text.rstrip()}\n{new}".lstrip()
     return text
@@ -333,16 +336,18 @@ def document(data: bytes, path: Path, role: Path, name: str = "") -> Document:
     return Document(name=name or path.name, text=text, sha256=sha256(data), when=said, known_to=known_to)
 
 
-def _dumped(name: str, value: str | tuple[str, ...] | Mapping[str, JsonValue]) -> str:
+def _dumped(name: str, value: Any) -> str:
     plain = {name: list(value) if isinstance(value, tuple) else value}
-    options: Any = {"allow_unicode": True, "sort_keys": False, "width": 110}
     if name == "card":
         # What libyaml escapes, such as emoji, has a sign of one's own use in its place meanwhile: people read this.
         text = json.dumps(plain, ensure_ascii=False)
         own = (sign for sign in map(chr, range(0xE000, 0xF900)) if sign not in text)
         signs = {ord(sign): next(own, sign) for sign in sorted({*_ESCAPED.findall(text)})}
-        dumped = str(yaml.dump(json.loads(text.translate(signs)), Dumper=_CardDumper, **options))
-        dumped = dumped.translate({ord(own): sign for sign, own in signs.items()})
-    else:
-        dumped = str(yaml.dump(plain, Dumper=_BlockDumper, **options))
-    return dumped.replace("\n...\n", "\n")  # the end of a document, which a block that ends with blank lines brings
+        shown = str(yaml.dump(json.loads(text.translate(signs)), Dumper=_CardDumper, **_SHOWN))
+        return shown.translate({ord(own): sign for sign, own in signs.items()}).replace(_END, "\n")
+    return dumped(plain)
+
+
+def dumped(values: Mapping[str, Any]) -> str:
+    """Return values as YAML for people to edit."""
+    return str(yaml.dump(dict(values), Dumper=_BlockDumper, **_SHOWN)).replace(_END, "\n")

@@ -9,14 +9,13 @@ import pytest
 
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.conversations.opening import open_conversation
+from dramaturg.conversations.scene_files import read_scene, scenes_of
 from dramaturg.conversations.scene_histories import SceneTalk
 from dramaturg.conversations.scenes import (
     cast_of,
     lines_of,
     open_scene,
     played_turns,
-    read_scene,
-    scenes_of,
     script_of,
     thread_of,
 )

@@ -8,6 +8,8 @@ import pytest
 from chat_clients import missing
 from page_house import House, page_house
 
+from dramaturg.server.access import Access
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(bool(missing("playwright")), reason=missing("playwright")),
@@ -254,6 +256,11 @@ async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> No
 
         await page.wait_for_selector("#gallery .scenes")
         await look("gallery")
+        await page.click("#new-scene")
+        await page.locator(".players").get_by_role("checkbox", name=SILVER).check()
+        await page.locator(".players summary").click()
+        await look("new scene")
+        await page.keyboard.press("Escape")
         await page.click("#to-scenes")
         await page.locator("#gallery .scenes").get_by_role("button", name="Apple barrel").click()
         await page.wait_for_selector(".greeting .cast")
@@ -273,3 +280,112 @@ async def test_no_barrier_is_found(tmp_path: Path, size: str, scheme: str) -> No
         await page.locator("#heard td").first.click()
         await look("who knew what")
         assert found == []
+
+
+async def fits(house: House) -> bool:
+    """Whether the dialog is no wider than the window, and can be scrolled down to its end."""
+    return bool(
+        await house.page.evaluate(
+            """(() => { const one = document.querySelector('#dialog');
+                return one.scrollWidth <= one.clientWidth && one.getBoundingClientRect().right <= innerWidth; })()"""
+        )
+    )
+
+
+@pytest.mark.parametrize("size", [*SIZES, "zoomed"])
+async def test_a_scene_is_put_together_changed_and_deleted_on_the_page(tmp_path: Path, size: str) -> None:
+    async with page_house(tmp_path, *(SIZES | {"zoomed": (320, 256)})[size], **players()) as house:
+        page, found = house.page, list[str]()
+        dialog = page.locator("#dialog")
+        await house.choose(name="Mira")
+        await page.focus("#to-scenes")
+        await page.keyboard.press("Enter")  # by the keyboard alone
+        await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.id") == "new-scene"
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#dialog[open] .players")
+        for text in ("Below: Deck", "The hold.", "A rat runs by.", ""):
+            await page.keyboard.press("Tab")
+            if await page.evaluate("document.activeElement.ariaLabel") == "Close":
+                await page.keyboard.press("Tab")
+            await page.keyboard.type(text)
+        assert await page.get_by_label("Whom you play").input_value() == "Mira"
+        await page.keyboard.press("Tab")
+        await page.keyboard.type("quill")
+        assert await dialog.locator(".players li:visible").count() == 1
+        await page.keyboard.press("Enter")  # as in every search: nothing is made
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Space")
+        await dialog.get_by_label("Search characters").fill("john")
+        await dialog.get_by_role("checkbox", name=DICK).check()
+        assert await dialog.locator(".players li:visible").count() > 1  # who is chosen stays
+        dick = dialog.locator("details", has_text=DICK)
+        await dick.locator("summary").click()
+        await dick.get_by_label("comes later").check()
+        assert await fits(house)
+        await dialog.get_by_role("button", name="Create").click()
+        await page.wait_for_selector(".greeting .cast")
+        assert await page.locator(".greeting .cast li").all_inner_texts() == ["Ada Quill", f"{DICK}comes later"]
+        assert "A rat runs by." in await page.inner_text(".greeting")
+        await page.fill("#say", "Who is there?")
+        await page.press("#say", "Enter")
+        await house.settled()
+        assert await lines(house) == ["Mira | Who is there?", "Ada Quill | [I wonder.] Aye, that is line 1."]
+
+        await house.menu("#edit-scene")
+        await page.wait_for_selector("#dialog[open] .players")
+        await page.get_by_label("Name", exact=True).fill("Apple barrel")
+        await dialog.get_by_role("button", name="Save").click()
+        await page.wait_for_selector("#dialog .warning")
+        assert "There is a scene 'Apple barrel' already" in await dialog.inner_text()
+        await page.get_by_label("Name", exact=True).fill("The hold")
+        await dick.locator("summary").click()
+        await dick.get_by_label("comes later").uncheck()
+        await dialog.get_by_role("button", name="Save").click()
+        await page.wait_for_selector("#dialog:not([open])", state="attached")
+        assert "The hold" in await page.inner_text("#title")
+        assert len(await lines(house)) == 2  # the same chat
+        scene = (await house.http.get("/v1/scenes/below-deck")).json()
+        assert (scene["name"], [one["absent"] for one in scene["cast"]]) == ("The hold", [False, False])
+
+        await page.click("#about-role")
+        await page.get_by_role("menuitem", name="Delete scene").click()
+        assert "“The hold” is deleted. Its chats stay" in await dialog.inner_text()
+        found += await house.barriers("delete")
+        await dialog.locator("button.danger").click()
+        await page.wait_for_selector("#gallery .scenes")
+        await house.side(".open-talk")
+        await page.wait_for_selector("#say:disabled")
+        await page.wait_for_selector("#turns .reply")
+        assert len(await lines(house)) == 2
+        assert "not there any more" in await page.get_attribute("#say", "placeholder")
+        await page.reload()
+        await page.wait_for_selector("#turns .reply")
+        assert "below deck" in await page.inner_text("#title")
+        await page.click("#about-role")
+        assert await page.locator("#menu [role=menuitem]").all_inner_texts() == ["Who knew what when", "Branches"]
+        assert found == []
+
+
+async def test_an_example_is_changed_as_a_copy_and_a_closed_server_offers_nothing(tmp_path: Path) -> None:
+    async with page_house(tmp_path, **players()) as house:
+        page = house.page
+        await page.locator("#gallery .scenes").get_by_role("button", name="Apple barrel").click()
+        await page.wait_for_selector(".greeting .cast")
+        await page.click("#about-role")
+        assert "Delete scene" not in await page.inner_text("#menu")
+        await page.click("#edit-scene")
+        await page.wait_for_selector("#dialog[open] .players")
+        assert await page.get_by_label("Name", exact=True).input_value() == "Apple barrel 2"
+        await page.locator("#dialog").get_by_role("button", name="Create").click()
+        await page.wait_for_selector("#dialog:not([open])", state="attached")
+        assert "Apple barrel 2" in await page.inner_text("#title")
+        file = tmp_path / "library" / "scenes" / "apple-barrel-2.yaml"
+        assert "told: You have climbed into the apple barrel" in file.read_text()
+    async with page_house(tmp_path, access=Access(a_minute=10_000, changes_roles=False), **players()) as house:
+        page = house.page
+        await page.wait_for_selector("#gallery .scenes")
+        assert await page.locator("#new-scene").count() == 0
+        await page.locator("#gallery .scenes").get_by_role("button", name="Apple barrel 2").click()
+        await page.click("#about-role")
+        assert await page.locator("#menu [role=menuitem]").count() == 2

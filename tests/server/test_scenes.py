@@ -13,7 +13,8 @@ import httpx
 import pytest
 from langchain_core.messages import BaseMessage
 
-from dramaturg.conversations.scenes import open_scene, read_scene, usual_thread_of
+from dramaturg.conversations.scene_files import read_scene
+from dramaturg.conversations.scenes import open_scene, usual_thread_of
 from dramaturg.server.access import Access
 from dramaturg.stores.library import library_at
 from dramaturg.testing import write_role

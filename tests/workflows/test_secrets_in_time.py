@@ -9,7 +9,8 @@ import pytest
 from all_methods import whole_cast
 from langchain_core.messages import HumanMessage
 
-from dramaturg.conversations.scenes import open_scene, read_scene, thread_of
+from dramaturg.conversations.scene_files import read_scene
+from dramaturg.conversations.scenes import open_scene, thread_of
 from dramaturg.stores.library import library_at
 from dramaturg.testing import write_role
 from dramaturg.workflows.methods import chat_graph, context_type, preparations
