@@ -5,6 +5,7 @@ import { $, button, h } from "./dom.js";
 import { saidText, showText } from "./markdown.js";
 import { methodName, methodSelect } from "./methods.js";
 import { t } from "./texts.js";
+import { sends } from "./typed.js";
 import { whyView } from "./why.js";
 
 export function compareView({ role, name, methods, chosen, user, threadName, told }) {
@@ -65,15 +66,4 @@ async function answer(side, question, { role, name, user, threadName, told }) {
     thought.hidden = true;
     words.append(h("p", { class: "warning", role: "alert" }, error instanceof api.Away ? t("away") : t("failed", { message: error.message })));
   }
-}
-
-// Whether there are no keys but those on the screen.
-export const touched = () => matchMedia("(hover: none)").matches;
-
-// Enter sends, and Shift with it begins a line; what an input method composes is not over yet. The keys of a screen have
-// no Shift for it: there, Enter begins a line.
-export function sends(event, form) {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing || touched()) return;
-  event.preventDefault();
-  form.requestSubmit();
 }

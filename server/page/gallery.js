@@ -102,7 +102,6 @@ export function newCharacter({ made, cast, about, files }) {
 export async function tried(said, does) {
   try {
     await does();
-    said.replaceChildren();
     return true;
   } catch (error) {
     if (!(error instanceof api.Refused || error instanceof api.Away)) throw error;

@@ -2,32 +2,24 @@
 
 import * as api from "./api.js";
 import { treeList } from "./branches.js";
-import { Casting } from "./casting.js";
-import { compareView, sends, touched } from "./compare.js";
 import { copy } from "./copying.js";
 import { $, button, h, oneLine } from "./dom.js";
 import { face } from "./faces.js";
-import { Heard } from "./heard.js";
-import { Knowledge } from "./knowledge.js";
 import { galleryView, newCharacter } from "./gallery.js";
 import { askFor, openDialog, openMenu } from "./menu.js";
 import { fitting, methodName, withProfile } from "./methods.js";
-import { Remembered } from "./remembered.js";
 import { faceOf, forScene, openCues, sceneGreeting, SceneScreen, staged, stageOf, unlisted } from "./scene.js";
 import { Screen, toEnd } from "./screen.js";
-import { openSettings, wear } from "./settings.js";
 import { sign } from "./signs.js";
-import { openSource } from "./source.js";
-import { stageScene } from "./staging.js";
 import { Talk } from "./talk.js";
 import { Talks } from "./talks.js";
 import { speakIn, t, translate } from "./texts.js";
-import { forgetTyped, left, over, typeFor, underWay, write } from "./typed.js";
+import { forgetTyped, left, over, sends, touched, typeFor, underWay, write } from "./typed.js";
 import { becameView, waitingView } from "./waiting.js";
-import { whyView } from "./why.js";
 
 const METHOD = "dramaturg-method";
 const AS = "dramaturg-as";
+const THEME = "dramaturg-theme";
 const WHY = "dramaturg-why"; // whether why stands open beside a talk
 const ASKED_AGAIN = 2500; // milliseconds between two looks for a server that is away
 
@@ -443,7 +435,8 @@ async function openWhy(id, wanted) {
   $("why-body").replaceChildren(h("p", { class: "faint" }, t("waits_why")));
   let view;
   try {
-    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo, now.about.changes ? (one, role) => openSource(role || talk.role, one, keyWanted) : null, now.role);
+    const { whyView } = await fetched("why");
+    view = whyView(talk.known?.id === id ? talk.known : await api.turn(talk.role, talk.thread, id), goTo, now.about.changes ? (one, role) => source(role || talk.role, one) : null, now.role);
   } catch (error) {
     const message = error instanceof api.Away ? t("away") : t("failed", { message: error.message });
     view = [h("p", { class: "warning" }, message), button(t("try_again"), () => openWhy(id, true))];
@@ -452,6 +445,8 @@ async function openWhy(id, wanted) {
   $("why-body").replaceChildren(...view);
   $("why").scrollTop = 0;
 }
+
+const source = (role, one) => trying(async () => (await fetched("source")).openSource(role, one, keyWanted));
 
 function showWhy(view) {
   now.why = null;
@@ -476,12 +471,15 @@ $("toggle-why").addEventListener("click", () => {
 
 /* What is chosen. */
 
-async function settings() {
+const settings = () => trying(setUp);
+
+async function setUp() {
   await begun; // before, nobody knows what can be set here
   const told = now.methods.length ? await api.methods().catch(() => []) : []; // what each does and costs
   now.methods = now.methods.map((one) => ({ ...told.find((other) => other.id === one.id), ...one }));
+  const { openSettings } = await fetched("settings");
   openSettings({
-    methods: now.methods, chosen: now.method, as: now.as, connection: now.about?.connection,
+    methods: now.methods, chosen: now.method, as: now.as, worn: localStorage.getItem(THEME) ?? "", connection: now.about?.connection,
     pickMethod: (id) => {
       now.method = id;
       localStorage.setItem(METHOD, id);
@@ -497,8 +495,18 @@ async function settings() {
       $("dialog").close();
       retold();
     },
+    pickTheme: (theme) => {
+      localStorage.setItem(THEME, theme);
+      wear(theme);
+    },
     connected: () => quietly(readRoles),
   });
+}
+
+// Light or dark, where that is not to be as the system has it.
+function wear(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
 }
 
 function retold() {
@@ -585,7 +593,7 @@ function show(what, files, role) {
     now.opened += 1;
     gallery();
   }
-  if (what === "both") compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: now.method, user: now.as, threadName, told });
+  if (what === "both") opened(what, "compare", ({ compareView }) => compareView({ role: now.role.id, name: now.role.name, methods: now.methods, chosen: now.method, user: now.as, threadName, told }));
   if (what === "knowledge") openKnowledge(files);
   else $("knowledge").replaceChildren();
   if (what === "memory") openMemory();
@@ -596,6 +604,24 @@ function show(what, files, role) {
   else $("casting").replaceChildren();
 }
 
+// What is not needed at once comes from the server when it is opened. Browsers keep that an address could not be read.
+const failed = new Map();
+async function fetched(part) {
+  const again = failed.get(part) ?? 0;
+  try {
+    return await import(`./${part}.js${again ? `?${again}` : ""}`);
+  } catch {
+    failed.set(part, again + 1);
+    throw new api.Away();
+  }
+}
+
+// Open what comes so in the middle, if it is still wanted when it is there.
+const opened = (what, part, open) => trying(async () => {
+  const its = await fetched(part);
+  if (now.view === what) open(its);
+});
+
 function gallery() {
   galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), stage: () => stage(), connect: settings });
 }
@@ -603,7 +629,7 @@ function gallery() {
 const make = (files) =>
   newCharacter({ files, about: now.about, cast: () => show("casting"), made: (id) => talk(id) });
 
-const stage = (id) => trying(async () => stageScene({ scene: id && await api.scene(id), roles: now.roles.filter((one) => !one.error), as: now.as, done: async (made) => {
+const stage = (id) => trying(async () => (await fetched("staging")).stageScene({ scene: id && await api.scene(id), roles: now.roles.filter((one) => !one.error), as: now.as, done: async (made) => {
   const thread = made === now.role?.id && !now.talk?.fresh ? now.talk?.thread : "";
   await readRoles();
   await openRole(named(made), thread);
@@ -622,9 +648,11 @@ function deleteScene() {
 
 function openCasting(files, role) {
   const roles = now.roles.filter((one) => !one.error);
-  const view = new Casting($("casting"), { roles, role, told, refused: keyWanted, changed: otherFiles, talk });
-  view.open(files);
-  $("casting").querySelector("h2").focus();
+  opened("casting", "casting", ({ Casting }) => {
+    const view = new Casting($("casting"), { roles, role, told, refused: keyWanted, changed: otherFiles, talk });
+    view.open(files);
+    $("casting").querySelector("h2").focus();
+  });
 }
 
 // A role has other files than before, or there is another one: so have its methods, and the list of roles.
@@ -646,15 +674,15 @@ function talk(id) {
 function openHeard() {
   const { role, talk } = now;
   const turn = talk.path.findLast((one) => !one.own)?.id ?? "";
-  new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id) }).open();
+  opened("heard", "heard", ({ Heard }) => new Heard($("heard"), { scene: role, thread: talk.fresh || !turn ? "" : talk.thread, turn, refused: keyWanted, go: (id) => goTo("", id) }).open());
 }
 
 function openMemory() {
   const { role, talk } = now;
   const turn = talk.fresh || talk.tree.get(talk.at)?.own ? "" : talk.at;
-  new Remembered($("memory"), {
+  opened("memory", "remembered", ({ Remembered }) => new Remembered($("memory"), {
     role: role.id, name: role.name, thread: talk.fresh ? "" : talk.thread, turn, user: now.as, told, refused: keyWanted, go: goTo, changed: forgotten,
-  }).open();
+  }).open());
 }
 
 // What was forgotten is on no screen, and in no reason of a reply.
@@ -683,8 +711,7 @@ function goTo(thread, line, of = "") {
 
 function openKnowledge(files) {
   const { method } = now;
-  const view = new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted, changed: otherFiles, cast: () => show("casting", null, now.role.id) });
-  view.open(files);
+  opened("knowledge", "knowledge", ({ Knowledge }) => new Knowledge($("knowledge"), { role: now.role.id, name: now.role.name, method, methodName: methodName(method), told, refused: keyWanted, changed: otherFiles, cast: () => show("casting", null, now.role.id) }).open(files));
 }
 
 /* A file that is dropped anywhere is not opened by the browser in the place of the page: the role may learn it, or
@@ -718,7 +745,7 @@ async function lookAgain() {
 }
 addEventListener("focus", () => quietly(lookAgain));
 
-wear();
+wear(localStorage.getItem(THEME));
 translate(document);
 setWhy(wide() && localStorage.getItem(WHY) === "open");
 const begun = trying(start);

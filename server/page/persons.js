@@ -1,10 +1,11 @@
 // Relations, drafts, identity and its gate.
 
 import { h, oneLine } from "./dom.js";
+import { graphView } from "./graph.js";
 import { cited } from "./source.js";
 import { titled } from "./talks.js";
 import { t } from "./texts.js";
-import { badge, difference, list, meter, num, section, sketch } from "./views.js";
+import { badge, difference, list, meter, num, section } from "./views.js";
 
 const HIGH = 5; // of a score of two roles, or of a draft
 const DRAWN = 12; // roles in a picture
@@ -113,3 +114,22 @@ const change = (one) =>
   h("li", {},
     oneLine(one.sentence, 300),
     [one.replaces, one.replaces_too].filter(Boolean).map((old) => h("p", { class: "faint" }, t("instead_of", { triple: old.sentence ?? "" }))));
+
+/* What belongs together, as a small graph: each of `types` {name: type} on a circle, and who is at the end of most lines
+   in the middle. `edges` have a `source` and a `target`; one alone is not drawn. */
+export function sketch(types, edges, colours, given = {}) {
+  const names = [...types.keys()];
+  if (names.length < 2) return null;
+  const lines = edges.map((one) => ({ ...one, a: names.indexOf(one.source), b: names.indexOf(one.target) }))
+    .filter(({ a, b }) => a >= 0 && b >= 0);
+  const counts = names.map((_, at) => lines.filter(({ a, b }) => a === at || b === at).length);
+  const most = Math.max(...counts);
+  const middle = most > 2 && counts.indexOf(most) === counts.lastIndexOf(most) ? counts.indexOf(most) : -1;
+  const around = names.filter((_, at) => at !== middle);
+  const nodes = names.map((name, at) => {
+    const angle = (2 * Math.PI * around.indexOf(name)) / around.length;
+    const far = at === middle ? 0 : 70 + 5 * around.length;
+    return { name, type: types.get(name), r: 9, x: -1.5 * far * Math.cos(angle), y: far * Math.sin(angle) };
+  });
+  return h("figure", {}, graphView({ nodes, edges: lines, types: colours, ...given }, t, null, true).element);
+}

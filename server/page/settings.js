@@ -8,23 +8,14 @@ import { howIt, methodName } from "./methods.js";
 import { language, NAMES, t } from "./texts.js";
 import { badge } from "./views.js";
 
-const THEME = "dramaturg-theme";
-
-// Light or dark, where that is not to be as the system has it.
-export function wear(theme = localStorage.getItem(THEME)) {
-  localStorage.setItem(THEME, theme ?? "");
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
-}
-
 /* `methods` are those of the open role, or of the server; `chosen` the one that speaks. Each change is told at once. */
-export function openSettings({ methods, chosen, as, connection, pickMethod, pickName, pickLanguage, connected }) {
+export function openSettings({ methods, chosen, as, worn, connection, pickMethod, pickName, pickLanguage, pickTheme, connected }) {
   const name = h("input", { id: "as", maxlength: "80", autocomplete: "off", value: as, placeholder: t("a_stranger"), onchange: () => pickName(name.value.trim()) });
   name.addEventListener("input", () => pickName(name.value.trim()));
   const tongue = h("select", { id: "language", onchange: () => pickLanguage(tongue.value) },
     Object.entries(NAMES).map(([id, called]) => h("option", { value: id, lang: id, selected: id === language }, called)));
-  const theme = h("select", { id: "theme", onchange: () => wear(theme.value) },
-    ["", "light", "dark"].map((id) => h("option", { value: id, selected: id === localStorage.getItem(THEME) }, t(`theme_${id || "system"}`))));
+  const theme = h("select", { id: "theme", onchange: () => pickTheme(theme.value) },
+    ["", "light", "dark"].map((id) => h("option", { value: id, selected: id === worn }, t(`theme_${id || "system"}`))));
   openDialog(t("settings"), [
     methods.length ? h("fieldset", { class: "methods" }, h("legend", {}, t("method")), methods.map((one) => method(one, chosen, pickMethod))) : null,
     h("section", { class: "fields" }, field("you_are", name), h("p", { class: "faint" }, t("you_are_means")), field("language", tongue), field("theme", theme)),

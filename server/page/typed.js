@@ -62,3 +62,14 @@ box.addEventListener("input", () => {
   keep(TYPED, place, box.value);
   fit();
 });
+
+// Whether there are no keys but those on the screen.
+export const touched = () => matchMedia("(hover: none)").matches;
+
+// Enter sends, and Shift with it begins a line; what an input method composes is not over yet. The keys of a screen have
+// no Shift for it: there, Enter begins a line.
+export function sends(event, form) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || touched()) return;
+  event.preventDefault();
+  form.requestSubmit();
+}

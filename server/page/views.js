@@ -1,7 +1,6 @@
 // What the views of evidence are made of.
 
 import { h, oneLine } from "./dom.js";
-import { graphView } from "./graph.js";
 import { language, t } from "./texts.js";
 
 const MOST = 40; // of one kind that are shown
@@ -26,25 +25,6 @@ export const badge = (text, kind = "") => (text === undefined || text === null |
 export function meter(value, min, max, words) {
   const bounded = Math.min(max, Math.max(min, Number(value) || 0));
   return h("span", { class: "points" }, h("meter", { value: bounded, min, max, "aria-hidden": "true" }), words);
-}
-
-/* What belongs together, as a small graph: each of `types` {name: type} on a circle, and who is at the end of most lines
-   in the middle. `edges` have a `source` and a `target`; one alone is not drawn. */
-export function sketch(types, edges, colours, given = {}) {
-  const names = [...types.keys()];
-  if (names.length < 2) return null;
-  const lines = edges.map((one) => ({ ...one, a: names.indexOf(one.source), b: names.indexOf(one.target) }))
-    .filter(({ a, b }) => a >= 0 && b >= 0);
-  const counts = names.map((_, at) => lines.filter(({ a, b }) => a === at || b === at).length);
-  const most = Math.max(...counts);
-  const middle = most > 2 && counts.indexOf(most) === counts.lastIndexOf(most) ? counts.indexOf(most) : -1;
-  const around = names.filter((_, at) => at !== middle);
-  const nodes = names.map((name, at) => {
-    const angle = (2 * Math.PI * around.indexOf(name)) / around.length;
-    const far = at === middle ? 0 : 70 + 5 * around.length;
-    return { name, type: types.get(name), r: 9, x: -1.5 * far * Math.cos(angle), y: far * Math.sin(angle) };
-  });
-  return h("figure", {}, graphView({ nodes, edges: lines, types: colours, ...given }, t, null, true).element);
 }
 
 /* What changed between two texts, by words: the longest common subsequence, for texts of some hundred words. */

@@ -1,13 +1,13 @@
 // Why a reply is as it is: a view for each kind of evidence, in words; what has another form is named and left aside.
 
 import { h, oneLine } from "./dom.js";
-import { identityViews, relationViews } from "./persons.js";
+import { identityViews, relationViews, sketch } from "./persons.js";
 import { howIt, methodName, methodOf } from "./methods.js";
 import { memoryViews } from "./moods.js";
 import { talkViews } from "./remembered.js";
 import { cited } from "./source.js";
 import { t } from "./texts.js";
-import { badge, capped, list, meter, num, section, sketch } from "./views.js";
+import { badge, capped, list, meter, num, section } from "./views.js";
 
 const HOW = "dramaturg-how"; // whether how a method works stands open
 const MECHANISMS = [

@@ -217,3 +217,20 @@ async def test_the_keys_of_a_screen_begin_a_line_with_enter(tmp_path: Path) -> N
         await phone.click("#send")
         await other.settled()
         assert [question for question, _ in await other.held()] == ["one\ntwo"]
+
+
+async def test_what_comes_when_it_is_opened_comes_when_the_server_is_back(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        page = house.page
+        await house.open()
+        await house.say("one")
+        await house.cable.cut()
+        await page.click("#about-role")
+        await page.click("#open-memory")
+        await house.until("document.querySelector('#notice').textContent.includes('does not answer')")
+        await house.cable.plug_in()
+        await house.until("document.querySelector('#notice').textContent.includes('server is back')")
+        await page.click("#back")
+        await page.click("#about-role")
+        await page.click("#open-memory")
+        await house.until("document.querySelector('#memory').textContent.includes('Reply 1 to one')")
