@@ -21,7 +21,7 @@ from dramaturg.models.questions import write
 from dramaturg.models.reading import SENTENCE_END, encodable
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, Run, by_rules, open_run, settings
-from dramaturg.nodes.wish import wish_in
+from dramaturg.nodes.wish import WISH, as_wish
 from dramaturg.prompts import one_line
 from dramaturg.stores.conversations.role_stores import store_of
 from dramaturg.stores.conversations.talk import TalkRecords
@@ -273,7 +273,7 @@ def question_in(messages: list[AnyMessage]) -> str:
     except UnicodeEncodeError as error:
         msg = "The message is not valid Unicode (it holds half of a surrogate pair): send it again as UTF-8."
         raise ValueError(msg) from error
-    wish_in(messages[-1])
+    as_wish(messages[-1].additional_kwargs.get(WISH, ""))
     return text
 
 

@@ -4,6 +4,7 @@ It holds for the turn of that message alone. Drafts and replies are asked for wi
 remembered knows nothing of it.
 """
 
+from contextlib import suppress
 from typing import TypeVar
 
 from langchain_core.messages import AnyMessage, BaseMessage
@@ -37,8 +38,10 @@ def as_wish(given: object) -> str:
 
 
 def wish_in(message: AnyMessage) -> str:
-    """The wish that came with a message; a ValueError, where it is not to be used."""
-    return as_wish(message.additional_kwargs.get(WISH, ""))
+    """The wish that came with a message; empty: none did, or none that can be used, which a turn refuses."""
+    with suppress(ValueError):
+        return as_wish(message.additional_kwargs.get(WISH, ""))
+    return ""
 
 
 def wished(message: M, wish: str) -> M:
