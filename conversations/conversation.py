@@ -37,7 +37,7 @@ from dramaturg.nodes.dialogues.relations import TURN
 from dramaturg.nodes.run import RoleContext, library_of
 from dramaturg.nodes.talk.memory import drop_indexes
 from dramaturg.nodes.turn import question_in
-from dramaturg.nodes.wish import as_wish, wished
+from dramaturg.nodes.wish import as_wish, wish_in, wished
 from dramaturg.stores.conversations.labels import Label, Labels, as_title
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, of_turns
 from dramaturg.stores.conversations.role_stores import store_of
@@ -501,6 +501,8 @@ class Conversation:
         ]
         meant |= {one.turn for one in made}
         said, steps = await self.remembered(), await all_steps(self.saver, self.thread.name)
+        asked: list[Any] = [one for step in steps.values() for one in step.said if one.type == "human"]
+        meant |= {str(one.id) for one in asked if words.are_in(wish_in(one))}
         messages = {line.id for one in going(said, meant, phrase) for line in one.said}
         messages = Forgetting(steps, messages, words).messages  # in a scene, what was answered is kept by itself
         return Forgotten([one for one in said if is_meant(one, messages)], notes, made)

@@ -190,7 +190,8 @@ class Turn(NamedTuple):
 def turn_of(graph: Any) -> Callable[[Mapping[str, Any], Sequence[AnyMessage], Any], Awaitable[Turn]]:
     """What has a graph take its turn: with what it remembers, what it is told, and its context.
 
-    What it remembers is plain JSON, its window under "messages"; what it is told stands after that.
+    What it remembers is plain JSON, its window under "messages", without a wish for a reply; what it is told stands
+    after that.
     """
     builder = copy.copy(graph.builder)
     builder.input_schema = builder.state_schema  # it is given what it remembers, too
@@ -200,7 +201,7 @@ def turn_of(graph: Any) -> Callable[[Mapping[str, Any], Sequence[AnyMessage], An
         window = messages_from_dict(memory.get("messages", []))
         found = await inner.ainvoke({**memory, "messages": [*window, *told]}, context=own, output_keys=kept)
         remembered = {one: value for one, value in found.items() if one not in NOT_KEPT}
-        remembered["messages"] = messages_to_dict(found["messages"])
+        remembered["messages"] = messages_to_dict([wished(one, "") for one in found["messages"]])
         return Turn(found["messages"][-1], remembered, found.get("evidence") or {}, found.get("usage") or {})
 
     return take

@@ -90,6 +90,7 @@ async def test_a_wish_comes_to_every_part_that_speaks_in_its_turn(library: Path)
     output = await graph.ainvoke({"messages": [asked]}, THREAD, context=context)
     assert [fenced("wish", call.text) for call in model.calls if "Answer aloud" in call.text] == ["in rhyme"] * 2
     assert why(output["evidence"]).endswith("the wish was “in rhyme”.")
+    assert "rhyme" not in str((await graph.aget_state(THREAD)).values["parts"])
     model.calls.clear()
     await graph.ainvoke(said("And now?"), THREAD, context=context)
     assert not any("rhyme" in call.text for call in model.calls)

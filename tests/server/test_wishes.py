@@ -1,4 +1,4 @@
-"""A wish for one reply over HTTP: by a header or in `metadata`, for a first message, a swipe, and the rest of a reply."""
+"""A wish for one reply over HTTP: by a header or in `metadata`, for a message, a swipe, and the rest of a reply."""
 
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ async def test_a_wish_for_a_turn_of_a_scene_holds_for_all_who_speak_in_it(tmp_pa
     for role, name in (("ada", "Ada"), ("ben", "Bennet")):
         write_role(tmp_path / "library", role, name=name)
     (tmp_path / "library" / "scenes").mkdir()
-    cast = "lines: 2\nnext: round\nuser_role: Visitor\ncast: [{role: ada, method: vanilla}, {role: ben, method: vanilla}]"
+    cast = "cast: [{role: ada, method: vanilla}, {role: ben, method: vanilla}]\nlines: 2\nnext: round\nuser_role: Mira"
     (tmp_path / "library" / "scenes" / "inn.yaml").write_text(cast, encoding="utf-8")
     model = ScriptedChatModel(reply=lambda _: "Aye, so it is.")
     async with served(tmp_path, model, method="vanilla", settings={"summary_tokens": 0}) as http:
