@@ -103,8 +103,8 @@ class Turns:
     async def join(self, request: Request) -> Response:
         """The turn that is being taken on a thread, as it comes, from its beginning; 204: none is.
 
-        The first event says what it answers: `question`, the reply that it goes on with (`begun`), the turn that it comes
-        after (`after`), and the `wish` for the reply where there is one.
+        The first event says what it answers: `question`, the reply that it goes on with (`begun`), the turn that it
+        comes after (`after`), and the `wish` for the reply where there is one.
         """
         turn = self._coming(await self._place(request))
         if turn is None:
