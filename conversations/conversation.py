@@ -37,6 +37,7 @@ from dramaturg.nodes.dialogues.relations import TURN
 from dramaturg.nodes.run import RoleContext, library_of
 from dramaturg.nodes.talk.memory import drop_indexes
 from dramaturg.nodes.turn import question_in
+from dramaturg.nodes.wish import as_wish, wish_in, wished
 from dramaturg.stores.conversations.labels import Label, Labels, as_title
 from dramaturg.stores.conversations.memories import ConversationMemories, ConversationMemory, of_turns
 from dramaturg.stores.conversations.role_stores import store_of
@@ -267,9 +268,22 @@ class Conversation:
             await self._settle(await self.thread.unfinished())
             await self.thread.go_to((await self._turn(turn)).checkpoint)
 
-    async def regenerate(self, turn: str | None = None, show: Show = lambda _: None) -> dict[str, Any]:
-        """Ask the question of a turn, or of the last one, again: a new branch from before it."""
-        return await self._again(turn, None, show)
+    async def regenerate(
+        self, turn: str | None = None, show: Show = lambda _: None, *, wish: str = ""
+    ) -> dict[str, Any]:
+        """Ask the question of a turn, or of the last one, again: a new branch from before it.
+
+        Args:
+            turn: its id; None: the last one.
+            show: is given every part of the stream that a person may see.
+            wish: how the new reply is to be, such as "shorter"; it holds for this turn alone, and takes the place of
+                one that the turn had.
+
+        Raises:
+            ValueError: the wish is too long, or nothing has been said yet.
+            ModelError: the model gave no reply.
+        """
+        return await self._again(turn, None, show, as_wish(wish))
 
     async def edit(self, turn: str, text: str, show: Show = lambda _: None) -> dict[str, Any]:
         """Ask something else in the place of a turn: a new branch from before it."""
@@ -487,6 +501,8 @@ class Conversation:
         ]
         meant |= {one.turn for one in made}
         said, steps = await self.remembered(), await all_steps(self.saver, self.thread.name)
+        asked: list[Any] = [one for step in steps.values() for one in step.said if one.type == "human"]
+        meant |= {str(one.id) for one in asked if words.are_in(wish_in(one))}
         messages = {line.id for one in going(said, meant, phrase) for line in one.said}
         messages = Forgetting(steps, messages, words).messages  # in a scene, what was answered is kept by itself
         return Forgotten([one for one in said if is_meant(one, messages)], notes, made)
@@ -559,7 +575,7 @@ class Conversation:
         """Hold the thread, as every method that changes it does."""
         return turn_lock(self.saver, self.thread.name, self.locks, self.patience)
 
-    async def _again(self, turn: str | None, text: str | None, show: Show) -> dict[str, Any]:
+    async def _again(self, turn: str | None, text: str | None, show: Show, wish: str = "") -> dict[str, Any]:
         """Run from before a turn; if that fails without a reply, the branch of before is the head again."""
         async with self.turn():
             await self._settle(await self.thread.unfinished())
@@ -570,7 +586,7 @@ class Conversation:
             old = await self._turn(turn) if turn else history[-1]
             asked = await self.thread.question(old) if text is None else HumanMessage(text)
             question_in([asked])
-            asked = asked.model_copy(update={"id": str(uuid4())})
+            asked = wished(asked.model_copy(update={"id": str(uuid4())}), wish)
             after = await self.thread.settled(old.before) or await self.thread.beginning(history[-1])
             return await self._run_from(after, asked, history[-1:], show)
 

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 MECHANISMS = frozenset(
     (
         *("dialogues", "entities", "episodes", "identity", "knowledge", "memories", "not_heard"),
-        *("relations", "retrieved", "selection", "slips", "talk"),
+        *("relations", "retrieved", "selection", "slips", "talk", "wish"),
     )
 )
 """By these names the evidence of a part is told from that of a mechanism."""
@@ -268,6 +268,7 @@ class _Evidence(TypedDict, total=False):
     attributes: list[_Attribute]
     role_memory: list[_Attribute]
     slips: list[_Slip]
+    wish: str
     thoughts: str
     parts: list[str]
     grounds: _Grounds

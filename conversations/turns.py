@@ -11,6 +11,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from dramaturg.nodes.wish import wish_in
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.stores.saver.steps import Step
 
@@ -25,7 +26,7 @@ class Turn:
     `id` is that of the question's message; `checkpoint` is the state after the turn, `before` the one before it (None:
     the empty state). A turn without a reply was not finished. Where the role has spoken first, that is a turn without a
     question, and its id is that of the reply. Where several have spoken, the reply is all their lines, each with its
-    speaker in front.
+    speaker in front. `wish` is how the reply was to be; empty: nobody has wished anything.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Turn:
     checkpoint: str
     before: str | None
     speakers: tuple[str, ...] = ()
+    wish: str = ""
 
 
 def as_message(message: str | HumanMessage) -> HumanMessage:
@@ -213,7 +215,8 @@ def in_turns(steps: Iterable[Step]) -> list[Turn]:
     for step in steps:
         for message in step.said:
             if message.type == "human":
-                turns.append(Turn(str(message.id), message.text, None, step.checkpoint_id, step.parent_id))
+                asked = Turn(str(message.id), message.text, None, step.checkpoint_id, step.parent_id)
+                turns.append(replace(asked, wish=wish_in(message)))  # type: ignore[arg-type]
                 lines = []
             elif message.type == "ai":
                 lines.append(message)

@@ -36,6 +36,7 @@ SAYS: Mapping[Language, Words] = {
         "unknown_many": "{names} are beyond what the character knows",
         "rejected": "{n} drafts were rejected",
         "rejected_1": "1 draft was rejected",
+        "wish": "the wish was “{text}”",
         "more": "{names} and {n} more",
         "end": ".",
         "between": "; ",
@@ -54,6 +55,7 @@ SAYS: Mapping[Language, Words] = {
         "said_on": "{days}说过的话",
         "unknown": "{names}超出了人物的所知",
         "rejected": "有 {n} 份草稿被否决",
+        "wish": "当时的要求是“{text}”",
         "more": "{names}等（另有 {n} 个）",
         "end": "。",
         "between": "；",
@@ -72,6 +74,7 @@ SAYS: Mapping[Language, Words] = {
         "said_on": "{days}에 한 말",
         "unknown": "{names}은(는) 인물이 아는 범위 밖",
         "rejected": "초안 {n}개가 거절됨",
+        "wish": "바람은 “{text}”",
         "more": "{names} 외 {n}개",
         "end": ".",
         "between": "; ",
@@ -100,6 +103,7 @@ def why(evidence: Any, language: Language = "en") -> str:
         told.append(says.counted("unknown", len(unknown), names=says.named(unknown), of="many"))
     if rejected := sum(map(drafts_rejected, parts)):
         told.append(says.counted("rejected", rejected))
+    told += dict.fromkeys(says("wish", text=" ".join(part["wish"].split())) for part in parts if part.get("wish"))
     return says("between").join(told) + says("end")
 
 

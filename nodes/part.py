@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from dramaturg.nodes.run import Opened, RoleContext, RunContext
 from dramaturg.nodes.turn import Messages, shown_name
+from dramaturg.nodes.wish import wish_in, wished
 from dramaturg.stores.errors import did_you_mean
 
 __all__ = ["PartState", "part"]
@@ -189,7 +190,8 @@ class Turn(NamedTuple):
 def turn_of(graph: Any) -> Callable[[Mapping[str, Any], Sequence[AnyMessage], Any], Awaitable[Turn]]:
     """What has a graph take its turn: with what it remembers, what it is told, and its context.
 
-    What it remembers is plain JSON, its window under "messages"; what it is told stands after that.
+    What it remembers is plain JSON, its window under "messages", without a wish for a reply; what it is told stands
+    after that.
     """
     builder = copy.copy(graph.builder)
     builder.input_schema = builder.state_schema  # it is given what it remembers, too
@@ -199,7 +201,7 @@ def turn_of(graph: Any) -> Callable[[Mapping[str, Any], Sequence[AnyMessage], An
         window = messages_from_dict(memory.get("messages", []))
         found = await inner.ainvoke({**memory, "messages": [*window, *told]}, context=own, output_keys=kept)
         remembered = {one: value for one, value in found.items() if one not in NOT_KEPT}
-        remembered["messages"] = messages_to_dict(found["messages"])
+        remembered["messages"] = messages_to_dict([wished(one, "") for one in found["messages"]])
         return Turn(found["messages"][-1], remembered, found.get("evidence") or {}, found.get("usage") or {})
 
     return take
@@ -227,6 +229,8 @@ def _speaker(graph: Any, settings: Settings | None) -> Any:
 def heard(messages: list[AnyMessage], role: str) -> HumanMessage:
     """What was said since a role last spoke, as the user's message to it; several lines each with their speaker.
 
+    The wish of the turn comes with it, whoever has spoken since.
+
     Raises:
         ValueError: nobody has spoken since.
     """
@@ -234,7 +238,7 @@ def heard(messages: list[AnyMessage], role: str) -> HumanMessage:
     new = [one for one in messages[own[-1] + 1 if own else 0 :] if one.type in {"human", "ai"} and one.text.strip()]
     if not new:
         raise ValueError(f"There is nothing for {role!r} to answer: somebody else speaks before it speaks again.")
-    if len(new) == 1:
-        return HumanMessage(new[0].text, id=new[0].id, name=new[0].name)
     lines = [": ".join(filter(None, [shown_name(one.name or ""), " ".join(one.text.split())])) for one in new]
-    return HumanMessage("\n".join(lines), id=new[-1].id, name=new[-1].name)
+    text = "\n".join(lines) if len(new) > 1 else new[0].text
+    asked = next((one for one in reversed(messages) if one.type == "human"), None)
+    return wished(HumanMessage(text, id=new[-1].id, name=new[-1].name), wish_in(asked) if asked else "")

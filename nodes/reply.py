@@ -37,6 +37,7 @@ from dramaturg.nodes.turn import (
     shown_name,
     stranger_name,
 )
+from dramaturg.nodes.wish import wish_in
 from dramaturg.prompts import fence, untagged
 from dramaturg.stores.names import normal_name
 
@@ -252,13 +253,14 @@ async def spoken(
 ) -> tuple[AIMessage, dict[str, Any]]:
     """Have the role speak: the conversation so far, then the prompt's last section with what the reply rests on.
 
-    Given are the line and, as evidence, what of it was drawn again (see `in_role`), and what the prompt had no room for
-    ("fitted"): directions that are too long, and what is less important is left out until the prompt fits the model's
-    window, or the server takes it.
+    Given are the line and, as evidence, what of it was drawn again (see `in_role`), the wish of the turn ("wish"), and
+    what the prompt had no room for ("fitted"): directions that are too long, and what is less important is left out
+    until the prompt fits the model's window, or the server takes it.
 
     The summary and the scene stand in that section and not in messages of their own: there are servers that refuse two
     messages of the user in a row, or one of the model in front of all others. Limits stand where the prompt says
-    `$limits`, after the question, or a small model forgets them. A reply that was begun (`BEGUN`) is continued: the
+    `$limits`, after the question, or a small model forgets them; the wish of the turn stands there, too, in front of
+    them, and beside the scene where a prompt has no such place. A reply that was begun (`BEGUN`) is continued: the
     model writes what comes after it, and the line that is given holds both.
 
     Args:
@@ -293,7 +295,8 @@ async def spoken(
         if cut := len(played.encode()) - len(clipped(played, DIRECTIONS * BYTES).encode()):
             gone["directions"] = cut
         fitted = {"fitted": gone} if gone or shown is not whole else {}
-        shown_why = {**evidence, **fitted, **run.kept_back(cast("Mapping[str, Any]", state).get("evidence"))}
+        wish = {"wish": text} if (text := wish_in(state["messages"][-1])) else {}
+        shown_why = {**evidence, **fitted, **wish, **run.kept_back(cast("Mapping[str, Any]", state).get("evidence"))}
         return line.model_copy(update={"content": continued(begun, line.text)}), shown_why
     raise AssertionError("There is always a last prompt.")
 
@@ -368,10 +371,10 @@ def prompt_of(
     role, grounds = run.role.card, shown.grounds
     texts = {kind: "\n\n".join(all_of) for kind, all_of in grounds["texts"].items()}
     values = {"grounds": "\n\n".join(fence(kind, text) for kind, text in texts.items() if text), **values}
-    prompt = run.prompt(name)
+    prompt, wish = run.prompt(name), wish_section(run, state)
     *system, last = prompt.messages(
         role=role.name,
-        limits="".join(section(run, part, text) for part, text in grounds["limits"].items() if text),
+        limits=wish + "".join(section(run, part, text) for part, text in grounds["limits"].items() if text),
         data={"profile": shown.profile, "question": state["question"], **data, **texts},
         **values,
     )
@@ -382,7 +385,8 @@ def prompt_of(
         section(run, kind, texts[kind]) for kind in BESIDE if texts.get(kind) and not prompt.places & {kind, "grounds"}
     )
     before = earlier_summary(run, shown.summary) + recalled_talk(run, shown.recalled)
-    last = HumanMessage(before + beside + directions + scene + last.text)
+    unplaced = "" if "limits" in prompt.places else wish
+    last = HumanMessage(before + beside + directions + scene + unplaced + last.text)
     said = [*earlier(shown.messages, run.role.id, stranger_name(run)), last]
     if said[0].type == "ai":
         said[:0] = run.prompt("speak_first").messages()
@@ -504,6 +508,12 @@ def section(run: Run[Any], name: str, text: str) -> str:
     """A text under what its prompt says of it, to stand in front of something."""
     (only,) = run.prompt(name).messages(role=run.role.card.name, data={name: text})
     return f"{only.text}\n\n"
+
+
+def wish_section(run: Run[Any], state: AskedState) -> str:
+    """What the prompt of this turn's reply says of the wish that came with its message; nothing where none did."""
+    wish = wish_in(state["messages"][-1])
+    return section(run, "wish", wish) if wish else ""
 
 
 def earlier(messages: Sequence[AnyMessage], role: str = "", stranger: str = "") -> list[BaseMessage]:

@@ -21,6 +21,7 @@ from dramaturg.models.questions import write
 from dramaturg.models.reading import SENTENCE_END, encodable
 from dramaturg.nodes.open_settings import Closed, Open
 from dramaturg.nodes.run import RoleContext, Run, by_rules, open_run, settings
+from dramaturg.nodes.wish import WISH, as_wish
 from dramaturg.prompts import one_line
 from dramaturg.stores.conversations.role_stores import store_of
 from dramaturg.stores.conversations.talk import TalkRecords
@@ -253,7 +254,8 @@ def question_in(messages: list[AnyMessage]) -> str:
     """The text of the last message, which must be the user's.
 
     Raises:
-        ValueError: it is not, has no text or more than `LONGEST_MESSAGE` characters, or is not valid Unicode.
+        ValueError: it is not, has no text or more than `LONGEST_MESSAGE` characters, is not valid Unicode, or its wish
+            for the reply cannot be used.
     """
     last = messages[-1] if messages else None
     text = last.text.replace("\0", "").strip() if isinstance(last, HumanMessage) else ""
@@ -271,6 +273,7 @@ def question_in(messages: list[AnyMessage]) -> str:
     except UnicodeEncodeError as error:
         msg = "The message is not valid Unicode (it holds half of a surrogate pair): send it again as UTF-8."
         raise ValueError(msg) from error
+    as_wish(messages[-1].additional_kwargs.get(WISH, ""))
     return text
 
 

@@ -272,7 +272,7 @@ class RoleServer:
         if staged and isinstance(talk, SceneTalk):
             speech: Speech = SceneSpeech(talk, staged, history, keep, language)
         else:
-            speech = Speech(talk, history, heard.question, heard.begun, keep, language)
+            speech = Speech(talk, history, heard.question, heard.begun, heard.wish, keep, language)
         return UnderWay(speech, Place(body.model if staged else model.role, thread), body, about)
 
     async def _remember(self, caller: str, thread: str, speech: Speech) -> None:

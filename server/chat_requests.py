@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from dramaturg.conversations.alignment import Exchange
 from dramaturg.nodes.turn import LONGEST_MESSAGE
+from dramaturg.nodes.wish import as_wish
 
 Kind = Literal["turn", "continue", "quiet", "opening"]
 LONGEST_NAME = 200
@@ -193,6 +194,8 @@ class Heard(NamedTuple):
     """The whole chat, line by line."""
     present: tuple[str, ...] | None
     """The names of those who hear what is new in it; None: the client does not say."""
+    wish: str = ""
+    """How the reply is to be."""
 
 
 def spelled(header: str) -> str:
@@ -225,11 +228,11 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
 
     Args:
         request: its body.
-        headers: X-Gen-Type, X-Role-Char, X-Role-User, X-Role-Group and X-Role-Present as SillyTavern can be told to
-            send them, and those of Open WebUI.
+        headers: X-Gen-Type, X-Role-Char, X-Role-User, X-Role-Group, X-Role-Present and X-Role-Wish as SillyTavern can
+            be told to send them, and those of Open WebUI.
 
     Raises:
-        Unfit: the last message holds no text.
+        Unfit: the last message holds no text, or the wish for the reply cannot be used.
     """
     generation = told_in(request, headers, "x-gen-type").lower()
     sent = request.messages
@@ -259,6 +262,7 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         whole=bool(generation or headers.get("x-openwebui-chat-id")),
         lines=tuple(shown_lines(said, asker.strip(), {*others, *present, speaker} - {""})),
         present=tuple(sorted(present)) if says_present else None,
+        wish=wish_for(request, headers),
     )
     if is_quiet(generation, said, trailing, stream=request.stream, has_question=bool(rest), in_group=bool(nudge)):
         return heard._replace(kind="quiet")
@@ -273,6 +277,14 @@ def heard_in(request: ChatRequest, headers: Mapping[str, str]) -> Heard:
         *before, (question, begun) = history
         return heard._replace(kind="continue", history=before, question=question or NOTHING_SAID, begun=begun)
     return heard._replace(question=NOTHING_SAID)
+
+
+def wish_for(request: ChatRequest, headers: Mapping[str, str]) -> str:
+    """How the reply to a request is to be; empty: nobody says it."""
+    try:
+        return as_wish(told_in(request, headers, "x-role-wish"))
+    except ValueError as error:
+        raise Unfit("X-Role-Wish" if headers.get("x-role-wish") else "metadata.role_wish", str(error)) from error
 
 
 def names_of(listed: str) -> set[str]:

@@ -65,7 +65,7 @@ class Lookups:
         model, talk = await self.talk(request)
         branches = await talk.branches()
         turns = [
-            {"turn": at, "id": one.id, "question": one.question, "reply": one.reply}
+            {"turn": at, "id": one.id, "question": one.question, "reply": one.reply, **wish_of(one)}
             for at, one in enumerate(await talk.history(), start=1)
         ]
         return JSONResponse(
@@ -82,7 +82,7 @@ class Lookups:
         """A thread with all that was said on any branch: each turn, the oldest first, with the one that it follows."""
         model, talk = await self.talk(request)
         turns: list[dict[str, Any]] = [
-            {"id": one.id, "after": after, "question": one.question, "reply": one.reply}
+            {"id": one.id, "after": after, "question": one.question, "reply": one.reply, **wish_of(one)}
             for one, after in await talk.tree()
         ]
         if model.role.startswith(SCENES):
@@ -134,6 +134,7 @@ class Lookups:
                 "id": found.id,
                 "question": found.question,
                 "reply": found.reply,
+                **wish_of(found),
                 "evidence": with_own_names(state.get("evidence") or {}, before),
                 "why": why(state.get("evidence"), next((one for one in LANGUAGES if one == language), "en")),
                 "usage": state.get("usage") or {},
@@ -190,6 +191,11 @@ class WholeNames:
         if scope["type"] == "http" and scope["path"].startswith(THREADS_AT) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("latin-1")}
         await self.app(scope, receive, send)
+
+
+def wish_of(turn: Turn) -> dict[str, str]:
+    """How the reply of a turn was to be, where somebody has wished something."""
+    return {"wish": turn.wish} if turn.wish else {}
 
 
 def with_own_names(evidence: Any, before: str) -> Any:

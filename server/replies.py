@@ -15,6 +15,7 @@ from dramaturg.conversations.thread import Part
 from dramaturg.conversations.turns import in_turns
 from dramaturg.models.servers.pace import Line, stands_in
 from dramaturg.nodes.reply import BEGUN, continued
+from dramaturg.nodes.wish import wished
 from dramaturg.server.openai_forms import finish_of
 from dramaturg.server.reasoning import why
 from dramaturg.stores.saver.steps import Step
@@ -44,6 +45,7 @@ class Speech:
         history: what was said before, as the client has it; None: the turn follows the head.
         question: what the role hears.
         begun: the reply that is to be gone on with.
+        wish: how the reply is to be.
         keep: is told when there is a reply, before whoever listens knows that it has ended, and also where nobody does.
         language: in which it is said why.
     """
@@ -54,6 +56,7 @@ class Speech:
         history: Sequence[Exchange] | None,
         question: str,
         begun: str,
+        wish: str,
         keep: Callable[["Speech"], Awaitable[None]],
         language: str,
     ) -> None:
@@ -61,6 +64,7 @@ class Speech:
         self.history = history
         self.question = question
         self.begun = begun
+        self.wish = wish
         self.keep = keep
         self.language = language
         self.spoken = ""
@@ -114,7 +118,8 @@ class Speech:
     @property
     def asked(self) -> HumanMessage:
         """The message that the turn answers."""
-        return HumanMessage(self.question, additional_kwargs={BEGUN: self.begun} if self.begun else {})
+        asked = HumanMessage(self.question, additional_kwargs={BEGUN: self.begun} if self.begun else {})
+        return wished(asked, self.wish)
 
     def _show(self, part: Part) -> None:
         if part["type"] == "messages":

@@ -357,7 +357,7 @@ class SceneSpeech(Speech):
         self.staged = staged
         self._lines: set[str] | None = None
         self._coming: Coming | None = None
-        super().__init__(talk, history, staged.heard.question, "", keep, language)
+        super().__init__(talk, history, staged.heard.question, "", staged.heard.wish, keep, language)
 
     @property
     def asked(self) -> HumanMessage:

@@ -103,8 +103,8 @@ class Turns:
     async def join(self, request: Request) -> Response:
         """The turn that is being taken on a thread, as it comes, from its beginning; 204: none is.
 
-        The first event says what it answers: `question`, the reply that it goes on with (`begun`), and the turn that it
-        comes after (`after`).
+        The first event says what it answers: `question`, the reply that it goes on with (`begun`), the turn that it
+        comes after (`after`), and the `wish` for the reply where there is one.
         """
         turn = self._coming(await self._place(request))
         if turn is None:
@@ -171,6 +171,7 @@ async def joined(turn: UnderWay) -> AsyncIterator[str]:
     while not (await asyncio.wait({after}, timeout=ALIVE_AFTER))[0]:  # another turn of the thread may have to end
         yield ": waiting\n\n"
     asked = {"question": speech.question, "begun": speech.begun, "after": after.result() or None}
+    asked |= {"wish": speech.wish} if speech.wish else {}
     yield event({**turn.about, "object": "turn.joined", **asked, "seconds": int(time.time()) - turn.about["created"]})
     async for one in streamed(turn):
         yield one

@@ -40,6 +40,7 @@ from dramaturg.nodes.scene.presence import (
 )
 from dramaturg.nodes.talk.memory import keep_heard, keep_said
 from dramaturg.nodes.turn import TurnInput, TurnOutput, leaving, removals
+from dramaturg.nodes.wish import wish_in, wished
 from dramaturg.nodes.workflow import Workflow, changeable
 from dramaturg.stores.conversations.talk import SCENE
 from dramaturg.workflows.methods import Flow, flow
@@ -116,7 +117,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Have a role say its line by its method, from what it has heard.
 
     A line that begins with `/whisper NAME:` is heard by that role alone, and so is the answer to a whisper. Thoughts
-    in square brackets are heard by nobody else.
+    in square brackets are heard by nobody else. The wish of the turn holds for all of its lines.
 
     Raises:
         ModelError: the model gave no reply.
@@ -128,7 +129,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     player = next(one for one in run.settings.cast if one.role == role)
     memory = (state.get("parts") or {}).get(role) or {}
     window = window_of(memory)
-    asked, told = told_of(window[-1]) if window and window[-1].type == "human" else None, list[HumanMessage]()
+    asked, told = told_of(window[-1]) if window and window[-1].type == "human" else None, list[AnyMessage]()
     if asked is None:
         (cue,) = run.prompt("your_turn").messages(role=names[role])
         (narrator,) = run.prompt("narrator").messages()
@@ -137,6 +138,9 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     whispers = bool(answered(asked, role, stage["present"]))
     runtime.stream_writer({"event": "speaks", "role": role, "name": names[role], "whispers": whispers})
     own = context_of(player, run.settings, asked, played(run, state, role, names, asked))
+    if wish := wish_in(next(one for one in reversed(state["messages"]) if one.type == "human")):
+        *before, last = *window, *told
+        memory, told = {**memory, "messages": messages_to_dict(before)}, [wished(last, wish)]
     turn = await turns_by(player.flow or player.method)(memory, told, own)
     text, line = line_of(run, role, turn.reply.text, stage, members, asked)
     await keep_said(runtime, own, turn.memory.get("talk_head", ""), line["witnesses"], line["when"])

@@ -26,6 +26,7 @@ COSTS = {
 }
 
 NOTES = {
+    "wish": ("The wish for this reply", "dim"),
     "selection_error": ("Guided selection fell back to the nearest passages", "yellow"),
     "remember_error": ("This turn could not be remembered", "red"),
     "facts_error": ("No facts could be noted", "red"),

@@ -133,10 +133,13 @@ async def go_on_after(talk: Conversation, turn: Turn) -> None:
     screen.print(f"The conversation goes on after: {turn.question}", style="dim")
 
 
-async def regenerate(talk: Conversation, number: str) -> None:
-    """Have a turn, or the last one, answered again."""
-    turn = chosen(await talk.history(), number, "/again [N]") if number else None
-    await shown(talk, partial(talk.regenerate, turn.id if turn else None))
+async def regenerate(talk: Conversation, rest: str) -> None:
+    """Have a turn, or the last one, answered again, as it is wished."""
+    number, _, wish = rest.partition(" ")
+    if not number.isdecimal():
+        number, wish = "", rest
+    turn = chosen(await talk.history(), number, "/again N") if number else None
+    await shown(talk, partial(talk.regenerate, turn.id if turn else None, wish=wish))
 
 
 async def edit(talk: Conversation, rest: str) -> None:
@@ -288,7 +291,9 @@ COMMANDS: Mapping[str, Command] = {
         "[N]", "list the greetings, or start again with one; the chat so far stays as a branch", greeting
     ),
     "/history": Command("", "the turns so far, with their numbers", history),
-    "/again": Command("[N]", "answer the last turn, or turn N, again", regenerate),
+    "/again": Command(
+        "[N] [WISH]", "answer the last turn, or turn N, again, by a wish for this reply such as shorter", regenerate
+    ),
     "/edit": Command("N TEXT", "replace your message of turn N with TEXT", edit),
     "/fork": Command("N", "continue after turn N; what followed stays as a branch", fork),
     "/branches": Command("[N]", "list the branches, or continue branch N", branches),

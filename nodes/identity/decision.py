@@ -13,7 +13,7 @@ from dramaturg.nodes.identity.episodes import EpisodeState
 from dramaturg.nodes.identity.gate import GateSettings
 from dramaturg.nodes.identity.retrieval import IdentityRetrievalSettings, SelfImageState, identity_grounds
 from dramaturg.nodes.passages.documents import DocumentSettings, document_grounds
-from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, in_role, joined, section, spoken
+from dramaturg.nodes.reply import NO_GROUNDS, ReplySettings, ground_text, in_role, joined, section, spoken, wish_section
 from dramaturg.nodes.run import needs, open_run
 from dramaturg.prompts import fence
 
@@ -88,7 +88,7 @@ async def act(state: DecisionState, runtime: Runtime[Any]) -> dict[str, Any]:
         messages = run.prompt("choose_option").messages(role=name, data=question, **known)
         said = AIMessage(await choose(run.chat, messages, percept["options"]))
     elif percept["observations"] is not None:
-        limits = section(run, "directed", note) if note else ""
+        limits = wish_section(run, state) + (section(run, "directed", note) if note else "")
         messages = run.prompt("take_action").messages(role=name, limits=limits, data=question, **known)
         deed, slips = await in_role(run, state, messages, quiet=True)
         said = AIMessage(" ".join(deed.text.split()))

@@ -153,12 +153,12 @@ export function messagesOf(path) {
 /* Have a turn taken. The server goes on with it when this window is left: it is joined again, or stopped.
    `heard` gets every part of the reply, `thought` every line of why; returns what ended it: the id of the `turn`, empty
    where none is kept, and whether it was `stopped`. What comes to an end without its last word was cut off. */
-export async function speak({ model, thread, messages, kind, user, signal, began = () => null, ...hears }) {
+export async function speak({ model, thread, messages, kind, wish, user, signal, began = () => null, ...hears }) {
   const response = await request("/v1/chat/completions", {
     method: "POST",
     signal,
     headers: { "Content-Type": "application/json", "X-Gen-Type": kind },
-    body: JSON.stringify({ model, messages, stream: true, background: true, user: user || undefined, metadata: { thread_id: thread } }),
+    body: JSON.stringify({ model, messages, stream: true, background: true, user: user || undefined, metadata: { thread_id: thread, role_wish: wish || undefined } }),
   });
   began();
   return listened(events(response.body), hears);

@@ -193,7 +193,7 @@ async function openTalk(thread = "", turn = "") {
   now.screen = new (now.role.scene ? SceneScreen : Screen)(now.role, {
     edit: (id, text) => take((how) => talk.ask(id, text, how)),
     rewrite: (id, text) => talk.rewrite(id, text),
-    swipe: (id) => take((how) => talk.swipe(id, how)),
+    swipe: (id, wish) => take((how) => talk.swipe(id, how, wish)),
     goOn: (id) => take((how) => talk.goOn(id, how)),
     show: (id) => talk.show(id),
     copy,

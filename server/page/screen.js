@@ -1,8 +1,9 @@
 // How a talk looks: its turns, what can be done with each, and the reply that is coming.
 
-import { $, button, h } from "./dom.js";
+import { $, button, h, oneLine } from "./dom.js";
 import { face } from "./faces.js";
 import { saidText, showText } from "./markdown.js";
+import { askFor, openMenu } from "./menu.js";
 import { sign } from "./signs.js";
 import { t } from "./texts.js";
 
@@ -51,7 +52,7 @@ export class Screen {
   item(talk, one, last) {
     const known = talk.known?.id === one.id;
     const marks = JSON.stringify([
-      one.question, one.reply, one.lines, one.cut, last, known,
+      one.question, one.reply, one.lines, one.wish, one.cut, last, known,
       talk.tree.replies(one).map((other) => other.id), talk.tree.questions(one).map((other) => other.id),
     ]);
     const before = this.drawn.get(one.id);
@@ -97,11 +98,12 @@ export class Screen {
     if (one.cut) box.append(h("p", { class: "warning" }, t("cut"), one.error ? ` ${one.error}` : null));
     const known = talk.known?.id === one.id;
     const { kept, scene } = this.role;
+    if (one.wish && !known) box.append(h("p", { class: "faint" }, t("wished", { wish: oneLine(one.wish, 500) })));
     box.append(
       known ? button([sign("why"), h("span", {}, talk.known.why || t("no_evidence"))], () => does.why(one.id), { class: "ask-why because", "aria-controls": "why", title: t("why") }) : "",
       h("div", { class: "tools" },
         variants(replies, one, does.show, talk, "before", "next"),
-        one.question && !kept ? act("again", "again", () => does.swipe(one.id), "swipe") : null,
+        one.question && !kept ? [act("again", "again", () => does.swipe(one.id), "swipe"), wishes((wish) => does.swipe(one.id, wish))] : null,
         kept ? null : act("edit", "edit_reply", () => edited((text) => does.rewrite(one.id, text))),
         last && (one.question || scene) && !kept ? act("on", "go_on", () => does.goOn(one.id), "go-on") : null,
         act("copy", "copy", ({ currentTarget }) => does.copy(this.plain(one), currentTarget)),
@@ -186,6 +188,14 @@ function variants(all, one, show, talk, before, next) {
 
 // A sign that does something with what was said; its name stands in its title.
 const act = (name, text, does, kind = "") => button(sign(name), does, { class: kind, "aria-label": t(text), title: t(text) });
+
+/* How another reply is to be: in the words of the page, or in one's own. The model does not see the reply of before. */
+const WISHES = { wish_shorter: "wish_shorter", wish_longer: "wish_longer", wish_other: "wish_unexpected" };
+const wishes = (does) =>
+  button(sign("down"), ({ currentTarget }) => openMenu(currentTarget, [
+    ...Object.entries(WISHES).map(([name, wish]) => [t(name), () => does(t(wish))]),
+    [t("wish_own"), () => askFor(t("wish"), { value: "", ok: t("again"), done: (wish) => wish && does(wish) })],
+  ]), { class: "wish", "aria-label": t("wish"), title: t("wish"), "aria-haspopup": "menu" });
 
 // A text that can be written anew in its place.
 export function editor(box, text, save, saved) {

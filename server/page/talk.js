@@ -76,15 +76,16 @@ export class Talk {
     return this.take({ after: this.at, question, begun: "", kind: "normal" }, how);
   }
 
-  swipe(id, how) {
+  // Another reply, as it is wished.
+  swipe(id, how, wish = "") {
     const one = this.tree.get(id);
-    return this.take({ after: one.after, question: one.question, begun: "", kind: "swipe" }, how);
+    return this.take({ after: one.after, question: one.question, begun: "", kind: "swipe", wish }, how);
   }
 
   goOn(id, how) {
     if (this.scene) return this.say("/go", how);
     const one = this.tree.get(id);
-    return this.take({ after: one.after, question: one.question, begun: one.reply, kind: "continue" }, how);
+    return this.take({ after: one.after, question: one.question, begun: one.reply, kind: "continue", wish: one.wish }, how);
   }
 
   ask(id, question, how) {
@@ -123,6 +124,7 @@ export class Talk {
       thread: this.thread,
       messages,
       kind: asked.kind,
+      wish: asked.wish,
       user: how.user,
       signal: going.stopper.signal,
       began: () => {
@@ -151,7 +153,7 @@ export class Talk {
     }
     if (lost) this.drop([cut]);
     this.at = after;
-    const asked = { after, question: turn.question, begun: turn.begun, kind: this.tree.holds(turn.question) ? "again" : "normal" };
+    const asked = { after, question: turn.question, begun: turn.begun, wish: turn.wish, kind: this.tree.holds(turn.question) ? "again" : "normal" };
     return () => this.follow(asked, [], (going, hears) => {
       Object.assign(going, { taken: true, stopper, since: Date.now() - 1000 * turn.seconds });
       return turn.listen(hears);
@@ -202,7 +204,7 @@ export class Talk {
     if (!whole || path.some((one) => one.own)) {
       this.drop(path);
       await this.read();
-    } else this.tree.add({ id, after: going.after, question: kept?.question ?? going.question, reply: kept?.reply ?? going.reply });
+    } else this.tree.add({ id, after: going.after, question: kept?.question ?? going.question, reply: kept?.reply ?? going.reply, wish: going.wish });
     this.head = this.tree.get(id) ? id : this.head;
     this.at = this.head;
     // A line of a scene that waits for approval is kept with the answer to that.

@@ -13,6 +13,7 @@ from langchain_core.messages import BaseMessage
 from dramaturg.cli.talk.chat import interruptible
 
 from commands import Command
+from roles import fenced
 from stub_endpoint import Endpoint
 
 pytestmark = pytest.mark.sample_of_file(3)
@@ -70,6 +71,22 @@ def test_a_chat_answers_again_edits_and_deletes(run: Command, monkeypatch: pytes
     assert "Erased from here on: Last?" in out
     code, out, _ = run("export", "ada")
     assert [json.loads(line).get("question") for line in out.splitlines()] == [None, "Other?"]
+
+
+def test_a_chat_answers_again_as_it_is_wished(run: Command, stub: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wished() -> str:
+        return fenced("wish", stub.asked[-1]["messages"][-1]["content"])
+
+    for line, wish in (("/again less  formal", "less formal"), ("/again 1 shorter", "shorter"), ("/again", "")):
+        say(monkeypatch, "First?", line)
+        code, out, _ = run("chat", "ada", "--thread", wish or "plain")
+        assert code == 0
+        assert "Reply" in out
+        assert wished() == wish
+    say(monkeypatch, "/again " + "x" * 501)
+    assert "The wish for a reply has 501 characters" in run("chat", "ada", "--thread", "plain")[1]
+    say(monkeypatch, "/evidence")
+    assert "The wish for this reply: shorter" in run("chat", "ada", "--thread", "shorter")[1]
 
 
 @pytest.mark.parametrize(

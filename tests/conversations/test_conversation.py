@@ -18,9 +18,11 @@ from dramaturg.conversations.turn_lock import ThreadBusy
 from dramaturg.conversations.turns import all_steps, lineage, turns_until
 from dramaturg.models.errors import ModelError, ModelUnavailable
 from dramaturg.nodes.run import RoleContext
+from dramaturg.nodes.wish import WISH
 from dramaturg.stores.saver.conversation_saver import ConversationSaver
 from dramaturg.workflows import naive_rag
 
+from roles import fenced
 from talks import Player, conversation, memory, questions
 
 pytestmark = pytest.mark.sample_of_file(9)
@@ -217,6 +219,38 @@ async def test_a_failed_turn_can_be_finished_or_withdrawn(talk: Conversation, pl
     await talk.withdraw()
     assert await talk.unfinished() is None
     assert await questions(talk) == ["one"]
+
+
+@each_saver
+async def test_a_turn_is_asked_again_with_a_wish_that_holds_for_it_alone(talk: Conversation, player: Player) -> None:
+    await talk.take_turn("one")
+    await talk.take_turn("two")
+    output = await talk.regenerate(wish=" shorter,\n please ")
+    assert fenced("wish", player.shown[-1]) == output["evidence"]["wish"] == "shorter, please"
+    await talk.regenerate((await talk.history())[0].id, wish="in rhyme")
+    await talk.take_turn("three")
+    assert "<wish>" not in player.shown[-1]
+    assert "rhyme" not in player.shown[-1]
+    asked = [[(turn.question, turn.wish) for turn in branch] for branch in await talk.branches()]
+    assert sorted(asked) == [
+        [("one", ""), ("two", "")],
+        [("one", ""), ("two", "shorter, please")],
+        [("one", "in rhyme"), ("three", "")],
+    ]
+    await talk.regenerate((await talk.history())[0].id)
+    assert "<wish>" not in player.shown[-1]
+    assert not any(turn.wish for turn in await talk.history())
+    with pytest.raises(ValueError, match="The wish for a reply has 501 characters, and 500 are the most"):
+        await talk.regenerate(wish="x" * 501)
+
+
+async def test_a_turn_that_failed_is_finished_with_its_wish(talk: Conversation, player: Player) -> None:
+    player.down = True
+    with pytest.raises(ModelError):
+        await talk.take_turn(HumanMessage("one", additional_kwargs={WISH: "shorter"}))
+    player.down = False
+    assert (await talk.finish())["evidence"]["wish"] == "shorter"
+    assert fenced("wish", player.shown[-1]) == "shorter"
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -32,6 +32,7 @@ from dramaturg.models.environment import environment
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.talk import memory
 from dramaturg.nodes.talk.memory import index_of
+from dramaturg.nodes.wish import WISH
 from dramaturg.stores.conversations.item_store import ItemStore
 from dramaturg.stores.conversations.labels import Label
 from dramaturg.stores.conversations.memories import ConversationMemories
@@ -93,6 +94,20 @@ def telling(*, later: bool) -> ScriptedChatModel:
         plan=lambda text: heard(text, "She means to trim the lamp."),
         why=lambda text: heard(text, "It is of a later time."),
     )
+
+
+@pytest.mark.parametrize("by", ["id", "phrase"])
+async def test_a_wish_is_forgotten_with_the_turn_that_it_was_for(tmp_path: Path, by: str) -> None:
+    whole_role(tmp_path)
+    context = context_type("vanilla")(**run_settings(tmp_path, whole_cast()))
+    async with open_conversation("vanilla", context, "tea") as talk:
+        await talk.take_turn("Who are you?")
+        await talk.take_turn(HumanMessage("Do you like rain?", additional_kwargs={WISH: f"Say {CODE} at the end."}))
+        await talk.take_turn("Is the ferry late?")
+        assert CODE in await everything(talk)
+        await (talk.forget([(await talk.history())[1].id]) if by == "id" else talk.forget(phrase=CODE))
+        assert CODE not in await everything(talk)
+        assert [turn.question for turn in await talk.history()] == ["Who are you?", "Is the ferry late?"]
 
 
 @pytest.mark.parametrize("by", ["id", "phrase"])

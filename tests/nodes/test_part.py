@@ -10,14 +10,18 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from pydantic import Field
 
+from dramaturg.conversations.why import why
 from dramaturg.models.errors import ModelUnavailable
 from dramaturg.nodes.part import PartState, heard, part, part_context
 from dramaturg.nodes.reply import ReplySettings
 from dramaturg.nodes.run import RoleContext, RunContext, open_run, settings
 from dramaturg.nodes.turn import TurnInput, TurnOutput
+from dramaturg.nodes.wish import WISH
 from dramaturg.nodes.workflow import Workflow
 from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, write_role
 from dramaturg.workflows import amadeus, profile, vanilla
+
+from roles import fenced
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 
@@ -77,6 +81,19 @@ async def test_each_hears_the_other_and_gives_back_its_reply_alone(library: Path
     assert {name.partition(".")[0] for name in output["usage"]} == {"one", "other"}
     assert sum(used["calls"] for used in output["usage"].values()) == len(model.calls)
     assert "ada: I am Ada." in model.calls[-1].text
+
+
+async def test_a_wish_comes_to_every_part_that_speaks_in_its_turn(library: Path) -> None:
+    graph = two().compile(InMemorySaver())
+    context = SceneContext(**told(library, model := ScriptedChatModel()))
+    asked = HumanMessage("Who are you?", additional_kwargs={WISH: "in rhyme"})
+    output = await graph.ainvoke({"messages": [asked]}, THREAD, context=context)
+    assert [fenced("wish", call.text) for call in model.calls if "Answer aloud" in call.text] == ["in rhyme"] * 2
+    assert why(output["evidence"]).endswith("the wish was “in rhyme”.")
+    assert "rhyme" not in str((await graph.aget_state(THREAD)).values["parts"])
+    model.calls.clear()
+    await graph.ainvoke(said("And now?"), THREAD, context=context)
+    assert not any("rhyme" in call.text for call in model.calls)
 
 
 async def test_each_keeps_its_own_memory_on_its_own_branch(library: Path) -> None:

@@ -49,7 +49,7 @@ CONVERSATION = {
     "aim",
 }
 ANSWERS = {"knowledge", "attributes", "one", "other", "pairs", "name", "names", "facts", "context", "entity"}
-WORLD = {"plan", "scene", "now", "directions"}
+WORLD = {"plan", "scene", "now", "directions", "wish"}
 RECORDS = {"records", "directed"}
 IDENTITY = {"statement", "statements"}
 MEASURES = {"identity", "deed", "reason", "dimension"}

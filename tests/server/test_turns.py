@@ -68,11 +68,13 @@ async def test_a_reply_that_nobody_hears_is_joined_from_its_beginning_and_kept(t
         more = asked("two")
         more["messages"] = [*({"role": r, "content": c} for r, c in (("user", "one"), ("assistant", whole[0].content)))]
         more["messages"].append({"role": "user", "content": "two"})
-        await leave(http, more)
+        assert "wish" not in first
+        await leave(http, more, headers={"X-Role-Wish": "shorter"})
         joined = asyncio.create_task(http.get(at, params=HERE))
         let.set()
         turns = (await http.get("/v1/threads/tea", params=HERE)).json()["turns"]
-        assert json.loads((await joined).text.partition("\n")[0].removeprefix("data: "))["after"] == turns[0]["id"]
+        first = json.loads((await joined).text.partition("\n")[0].removeprefix("data: "))
+        assert (first["after"], first["wish"]) == (turns[0]["id"], "shorter")
 
 
 async def test_who_does_not_ask_for_it_stops_by_leaving(tmp_path: Path) -> None:

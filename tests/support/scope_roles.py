@@ -209,7 +209,7 @@ def asked(messages: Sequence[BaseMessage]) -> tuple[str, str]:
         if tags:
             # The summary of a conversation, and the boundaries of this turn, stand before what a reply rests on.
             before = {"summary", "recalled", "silent", "told", "unknown", "directed", "was_said", "directions", "scene"}
-            asks = tags - before
+            asks = tags - before - {"wish"}
             if asks > {"question"} and asks - {"question"} <= GROUNDS and not PARTS.get(asks):
                 return "reply", message.text
             # So does the talk so far before what is looked up or weighed.

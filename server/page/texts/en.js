@@ -9,6 +9,7 @@ export default {
   edit: "Edit", go_on: "Continue", go_back: "Branch from here", save: "Save", cancel: "Cancel",
   edit_question: "Edit message", edit_reply: "Edit reply",
   thinks: "{name} thinks …", said: "{name}: {text}", stopped: "Stopped.",
+  wish: "Regenerate with a wish", wish_shorter: "Shorter", wish_longer: "Longer", wish_other: "Another direction", wish_unexpected: "Take the talk in an unexpected direction", wish_own: "Your own wish …", wished: "Wish: {wish}",
   cut: "The reply was cut off here. Continue or regenerate it.",
   away: "The server does not answer. Your text is kept, and this page says when the server is back.",
   back: "The server is back.", failed: "That did not work: {message}", try_again: "Try again",

@@ -9,6 +9,7 @@ export default {
   edit: "고치기", go_on: "이어서", go_back: "여기서 갈라지기", save: "저장", cancel: "취소",
   edit_question: "메시지 편집", edit_reply: "답 편집",
   thinks: "{name} 생각 중…", said: "{name}: {text}", stopped: "멈췄습니다.",
+  wish: "원하는 대로 다시 생성", wish_shorter: "더 짧게", wish_longer: "더 길게", wish_other: "다른 방향으로", wish_unexpected: "이야기를 뜻밖의 방향으로", wish_own: "직접 적기…", wished: "바람: {wish}",
   cut: "답이 여기서 끊겼습니다. 계속하거나 다시 생성하세요.",
   away: "서버가 응답하지 않습니다. 쓰신 글은 남아 있고, 서버가 다시 연결되면 이 페이지가 알려 줍니다.",
   back: "서버가 다시 연결되었습니다.", failed: "되지 않았습니다: {message}", try_again: "다시 시도",

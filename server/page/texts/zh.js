@@ -9,6 +9,7 @@ export default {
   edit: "编辑", go_on: "继续", go_back: "从这里分支", save: "保存", cancel: "取消",
   edit_question: "编辑消息", edit_reply: "编辑回复",
   thinks: "{name}在思考……", said: "{name}：{text}", stopped: "已停止。",
+  wish: "按要求重新生成", wish_shorter: "短一些", wish_longer: "长一些", wish_other: "换个方向", wish_unexpected: "让谈话转到意想不到的方向", wish_own: "自己写要求……", wished: "要求：{wish}",
   cut: "回复在此中断。可以继续或重新生成。",
   away: "服务器没有回应。你写的内容已保留；服务器恢复时本页会告诉你。",
   back: "服务器已恢复。", failed: "没有成功：{message}", try_again: "重试",

@@ -48,6 +48,7 @@ WHOLE: dict[str, Any] = {
     "attributes": [{"kind": "belief", "attribute": "calm", "passage": "p1"}],
     "role_memory": [{"kind": "belief", "attribute": "brave", "passage": "p1"}],
     "slips": [{"outcome": "cut", "slip": "echo", "text": "As Ada", "error": "none"}],
+    "wish": "shorter",
     "parts": ["passages"],
     "grounds": {"tokens": 20, "left_out": {"passages": 2}},
     "question": "Who?",
