@@ -5,11 +5,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 LEAST = 1_000  # bytes for which it is worth it
 LEVEL = 6
-FILES = ("/picture", "/export")  # most are compressed already; of these and of parts, Starlette 0.46 knows nothing
+AS_THEY_ARE = ("/picture", "/export", "/coming")
+"""Most files are compressed already, and a reply is sent as it comes; of these, Starlette 0.46 does not know all."""
 
 
 class Packing:
-    """Stands before an application, and compresses what it answers to GET; events are answers to POST.
+    """Stands before an application, and compresses what it answers to GET.
 
     Args:
         app: the application.
@@ -21,6 +22,6 @@ class Packing:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        whole = scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].endswith(FILES)
+        whole = scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].endswith(AS_THEY_ARE)
         part = whole and any(name == b"range" for name, _ in scope["headers"])
         await (self.packed if whole and not part else self.app)(scope, receive, send)

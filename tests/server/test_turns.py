@@ -51,6 +51,11 @@ async def test_a_reply_that_nobody_hears_is_joined_from_its_beginning_and_kept(t
         at = "/v1/threads/tea/coming"
         assert (await http.get(at, params=HERE)).status_code == 204
         begun = await leave(http, asked())
+        async with http.stream("GET", at, params=HERE) as hears:  # as it comes
+            assert "Content-Encoding" not in hears.headers
+            async for line in hears.aiter_lines():
+                if read_events(line).content:
+                    break
         two = [asyncio.create_task(http.get(at, params=HERE)) for _ in range(2)]
         await asyncio.sleep(0.1)
         let.set()
