@@ -597,7 +597,7 @@ function show(what, files, role) {
 }
 
 function gallery() {
-  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), stage: () => stage(), connect: settings });
+  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), know: (one) => trying(async () => (await openRole(one), show("knowledge"))), make: () => make(), cast: () => show("casting"), stage: () => stage(), connect: settings });
 }
 
 const make = (files) =>

@@ -362,7 +362,7 @@ def test_what_is_a_card_only_is_said_so(run: Command, tmp_path: Path) -> None:
     out = run("roles")[1]
     rows = {line.split("│")[1].strip(): line for line in out.splitlines() if line.startswith("│")}
     assert "card only" in rows["tom"]
-    assert "card only" in rows["jim"]
+    assert "card only" in rows["mother"]
     assert "card only" not in rows["ada"] + rows["silver"] + rows["beethoven"]
     assert "Card only: a role for you to play" in plain(run("show", "tom")[1])
     assert "Card only" not in run("show", "ada")[1]
