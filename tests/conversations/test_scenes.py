@@ -19,6 +19,7 @@ from dramaturg.conversations.scenes import (
     script_of,
     thread_of,
 )
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import library_at
 from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, in_turn, write_role
@@ -168,6 +169,36 @@ async def test_who_plays_no_more_or_is_gone_forgets_with_the_others_on_every_bra
         assert "hearth" not in kept_in(library)
         await talk.erase()
     assert not [one for one in ("The duke sleeps", "lie under the table", "fire is low") if one in kept_in(library)]
+
+
+async def test_a_forgetting_that_was_stopped_reaches_who_plays_no_more_when_it_is_done_again(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await played(library, "/whisper Tom, Ada: The brass key is under the hearth.")
+    ada = {"role": "ada", "method": "vanilla"}
+    reached, forget = list[str](), TalkRecords.forget
+
+    async def stopped(records: TalkRecords, ids: Any) -> None:
+        reached.append(records.role)
+        if records.role != "ada":
+            raise KeyboardInterrupt
+        await forget(records, ids)
+
+    monkeypatch.setattr(TalkRecords, "forget", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        await forgotten(library, cast=[ada])
+    monkeypatch.undo()
+    assert reached == ["ada", "ben"]
+    assert "hearth" in kept_in(library)
+    await forgotten(library, cast=[ada])
+    assert "hearth" not in kept_in(library)
+    async with open_scene(scene_of(library, ScriptedChatModel(), cast=[ada]), thread_of("inn")) as talk:
+        assert {*await talk.heads()} == {"ada"}
+
+
+async def forgotten(library: Path, **given: Any) -> None:
+    async with open_scene(scene_of(library, ScriptedChatModel(), **given), thread_of("inn")) as talk:
+        await talk.forget(phrase="brass key")
 
 
 def kept_in(library: Path) -> str:
