@@ -37,6 +37,7 @@ from dramaturg.nodes.scene.presence import (
     marked,
     members_of,
     names_at,
+    noticed,
     stage_in,
     staged,
     told_apart,
@@ -282,6 +283,7 @@ def read(
         earlier, instead = known.of(by, text), known.beside(by, USER, exchange.heard)
         told = as_before(of_role(run, by, text, stage, members), earlier, instead)
         lines.append(Line(message, told, not (earlier or instead)))
+        stage = noticed(stage, told)
     return stage, lines
 
 

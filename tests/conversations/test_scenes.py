@@ -334,6 +334,30 @@ async def test_a_command_that_means_nothing_is_refused_and_nothing_is_kept(libra
         assert [turn.question for turn in await talk.history()] == ["Ben, good evening."]
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Hands up, all of you.", True),
+        ("/whisper Ada: I am under the table.", False),
+        ("[I must not sneeze.]", False),
+    ],
+)
+async def test_who_is_hidden_and_speaks_aloud_is_there_from_then_on(library: Path, said: str, shown: bool) -> None:
+    model = ScriptedChatModel(write=in_turn(said, "Aye."))
+    async with open_scene(scene_of(library, model, next="user"), thread_of("inn")) as talk:
+        await talk.take_turn("/next tom")
+        await talk.take_turn("/narrate A cat comes in.")
+        await talk.take_turn("/next ben")
+        assert "You are hidden" in model.calls[0].text
+        assert ("Tom Morgan" in model.calls[-1].text.partition("<scene>")[2].partition("</scene>")[0]) == shown
+        last = [*(await played_turns(talk)).values()][-1]
+        assert last.stage["hidden"] == (await talk.thread.values())["stage"]["hidden"] == ([] if shown else ["tom"])
+        told = {one.text: one.hidden for one in await lines_of(talk)}
+        assert (told["You lie under the table."], told["A cat comes in."]) == (["tom"], [] if shown else ["tom"])
+        await talk.take_turn("/leave tom")
+        assert ("Tom Morgan leaves." in str(await talk.remembered_by("ben"))) == shown
+
+
 async def test_who_is_hidden_leaves_without_a_word(library: Path) -> None:
     with pytest.raises(ValueError, match="Nobody knows that Tom Morgan is here: write /leave Tom Morgan by itself"):
         await played(library, "/leave ben, tom")

@@ -176,6 +176,7 @@ class Scene:
                 among = now.whispered[role]
                 hears = (now.present & among if among else now.present) | {role}
                 now = now.told({*CANARY.findall(line)}, hears, [*(hears & among), role, "user"] if among else (), role)
+                now = now if among else now._replace(hidden=now.hidden - {role})
         return now
 
 
