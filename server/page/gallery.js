@@ -13,8 +13,8 @@ import { refusal, sent } from "./working.js";
 
 const MOST = 60; // that are drawn before somebody asks for more
 
-/* `talk` opens a character, `know` what a story holds, `make` begins another character, where that is allowed. */
-export function galleryView({ roles, scenes, about, talk, know, make, cast, stage, connect }) {
+/* `talk` opens a character, `make` begins another one, where that is allowed. */
+export function galleryView({ roles, scenes, about, talk, make, cast, stage, connect }) {
   const list = h("ul", { class: "roles" });
   const more = h("p", { class: "tools" });
   const search = h("input", { type: "search", id: "search-roles", maxlength: "100", autocomplete: "off", placeholder: t("search_roles"), "aria-label": t("search_roles"), oninput: () => draw(MOST) });
@@ -22,7 +22,7 @@ export function galleryView({ roles, scenes, about, talk, know, make, cast, stag
   const draw = (most) => {
     const words = search.value.trim().toLocaleLowerCase();
     const found = roles.filter((one) => `${one.name} ${lineOf(one)} ${one.id}`.toLocaleLowerCase().includes(words));
-    list.replaceChildren(...found.slice(0, most).map((one) => card(one, one.story_of.length ? know : talk)));
+    list.replaceChildren(...found.slice(0, most).map((one) => card(one, talk)));
     const left = found.length - most;
     more.replaceChildren(left > 0 ? button(t("more", { n: left }), () => draw(most + MOST)) : "");
     status.textContent = words ? t("n_characters", { n: found.length }) : "";
@@ -45,12 +45,12 @@ export function galleryView({ roles, scenes, about, talk, know, make, cast, stag
 
 const lineOf = (one) => one.line || one.profile || "";
 
-function card(one, open) {
+function card(one, talk) {
   if (one.error) return h("li", { class: "broken" }, face(one, "large"), h("h3", {}, one.name), h("p", { class: "faint" }, t("broken", { message: oneLine(one.error, 200) })));
   return h("li", { class: "character" },
     face(one, "large"),
     h("div", { class: "words" },
-      h("h3", {}, button(one.name, () => open(one))),
+      h("h3", {}, button(one.name, () => talk(one))),
       h("p", { class: "line" }, oneLine(lineOf(one), 130)),
       h("p", { class: "marks" }, badge(NAMES[one.language] ?? one.language), one.example ? badge(t("example")) : null,
         one.story_of.length ? badge(t("story")) : one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null)));
