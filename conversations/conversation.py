@@ -530,37 +530,41 @@ class Conversation:
             )
         async with self.turn():
             await self._settle(await self.thread.unfinished())
-            gone, stored = await self.to_forget(ids, phrase), await self._stored()
-            if not (gone.said or gone.notes or gone.made):
-                return gone
-            lines = [line for one in gone.said for line in one.said]
-            lines += [Line(id=one.id, who="human", text=one.text) for one in gone.notes]
-            lines += [Line(id=one.id, who="ai", text=fact.text) for one in gone.said for fact in one.facts]
-            messages, words = {line.id for line in lines}, Words(lines, [phrase])
-            memories = {one.id for one in gone.made}
-            for one in stored:
-                for _, standing in await one.records.standings_of(record.id for record in gone.said):
-                    words.add(standing.text)
-                memories |= of_turns(messages, await one.memories.ids())
-            forgetting = Forgetting(
-                await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
-            )
-            states = await self._rewritten(forgetting)
-            sources = {f"{TURN}{one}" for one in messages}  # of what DRMR was told of this talk in another
-            came_back = Forgetting({}, messages, words, memories | sources, everywhere=True)
-            seen = dict[str, Any]()
-            states += await self._rewritten_beside(stored, came_back, seen)
-            await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
-            for one in stored:
-                await one.memories.drop(memories)
-            if stored and words.are_in((label := await self.label()).title):
-                await self.keep_label(label.model_copy(update={"title": ""}))
-            for one in stored:  # last: killed before, it is known still what is to be forgotten
-                await one.records.drop_notes(note.id for note in gone.notes)
-                await one.records.forget_made(words.are_in)
-                await one.records.forget(record.id for record in gone.said)
-            states += await self._rewritten_beside(stored, came_back, seen)  # where it came back meanwhile
-            return gone._replace(states=states, summaries=forgetting.summaries)
+            return await self._forget(ids, phrase)
+
+    async def _forget(self, ids: Iterable[str], phrase: str) -> Forgotten:
+        """Forget, for who holds the thread."""
+        gone, stored = await self.to_forget(ids, phrase), await self._stored()
+        if not (gone.said or gone.notes or gone.made):
+            return gone
+        lines = [line for one in gone.said for line in one.said]
+        lines += [Line(id=one.id, who="human", text=one.text) for one in gone.notes]
+        lines += [Line(id=one.id, who="ai", text=fact.text) for one in gone.said for fact in one.facts]
+        messages, words = {line.id for line in lines}, Words(lines, [phrase])
+        memories = {one.id for one in gone.made}
+        for one in stored:
+            for _, standing in await one.records.standings_of(record.id for record in gone.said):
+                words.add(standing.text)
+            memories |= of_turns(messages, await one.memories.ids())
+        forgetting = Forgetting(
+            await all_steps(self.saver, self.thread.name), messages, words, memories, everywhere=bool(gone.notes)
+        )
+        states = await self._rewritten(forgetting)
+        sources = {f"{TURN}{one}" for one in messages}  # of what DRMR was told of this talk in another
+        came_back = Forgetting({}, messages, words, memories | sources, everywhere=True)
+        seen = dict[str, Any]()
+        states += await self._rewritten_beside(stored, came_back, seen)
+        await asyncio.to_thread(forget_answers, environment().cache / ANSWERS, words.are_in)
+        for one in stored:
+            await one.memories.drop(memories)
+        if stored and words.are_in((label := await self.label()).title):
+            await self.keep_label(label.model_copy(update={"title": ""}))
+        for one in stored:  # last: killed before, it is known still what is to be forgotten
+            await one.records.drop_notes(note.id for note in gone.notes)
+            await one.records.forget_made(words.are_in)
+            await one.records.forget(record.id for record in gone.said)
+        states += await self._rewritten_beside(stored, came_back, seen)  # where it came back meanwhile
+        return gone._replace(states=states, summaries=forgetting.summaries)
 
     async def values(self, turn: Turn | None = None) -> dict[str, Any]:
         """The state after a turn, or now."""

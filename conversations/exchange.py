@@ -14,7 +14,7 @@ from dramaturg.stores.formats.characters import Became, Made, role_of
 from dramaturg.stores.formats.lorebooks import Book
 from dramaturg.stores.formats.personas import People, Persona
 from dramaturg.stores.formats.told import Told
-from dramaturg.stores.library_folder import Library, check_id, id_of
+from dramaturg.stores.library_folder import Library, check_id, examples, id_of
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class Taken(NamedTuple):
     became: Sequence[Became]
     macros: Sequence[str] = ()
     """Those that stand as they are."""
+    lacks: str = ""
+    """The story that the role is of, which the library has not; empty: it lacks none."""
 
 
 def made_of(one: Told, file: str, language: Language | None = None) -> list[Made | Told]:
@@ -98,6 +100,10 @@ async def take_bundle(
         shelf.replace({role: {**bundle.files, **bundle.ready}}, new=not replace)
     became = [Became(path, path, f"{len(data):,} bytes") for path, data in bundle.files.items()]
     became += [Became(f"index {kind}", f"index/{kind}", "ready") for kind in bundle.indexed]
+    story = bundle.card.story
+    lacks = "" if not story or shelf.holds(story) or story in examples() else story
+    if lacks:
+        became.append(Became("story", lacks, "is not here: import it, too"))
     for name, text in bundle.talks.items():
         try:
             lines = text.split("\n")
@@ -109,7 +115,7 @@ async def take_bundle(
         except ValueError as error:
             said = f"not taken in: {error}"
         became.append(Became(f"conversation {name}", f"--thread {name}", said))
-    return Taken("bundle", role, bundle.card.name, became)
+    return Taken("bundle", role, bundle.card.name, became, lacks=lacks)
 
 
 def take_book(book: Book, role: Role, *, dry_run: bool = False) -> Taken:

@@ -14,11 +14,12 @@ from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import PutOp
 from langgraph.types import Overwrite
 
 from dramaturg.conversations.alignment import Exchange, Place, as_heard, named_lines
 from dramaturg.conversations.conversation import SCENES, Conversation
-from dramaturg.conversations.forgetting import parts_in
+from dramaturg.conversations.forgetting import Forgotten, parts_in
 from dramaturg.conversations.thread import Show, last_node
 from dramaturg.conversations.turns import Turn, all_steps, id_of
 from dramaturg.nodes.run import Run, library_of, run_of
@@ -36,6 +37,7 @@ from dramaturg.nodes.scene.presence import (
     marked,
     members_of,
     names_at,
+    noticed,
     stage_in,
     staged,
     told_apart,
@@ -47,9 +49,11 @@ from dramaturg.nodes.scene.presence import (
 )
 from dramaturg.nodes.turn import leaving, removals
 from dramaturg.stores.conversations.labels import Labels
+from dramaturg.stores.conversations.talk import key_of
 
 __all__ = ["LATER_COMMAND", "SceneTalk"]
 
+FORGETTING = ("dramaturg_forgetting",)  # where stands who has yet to forget
 MOST = 400  # messages that stay in the script until they are given to those who heard them
 UNHEARD = ("cue", "silence")  # kinds of lines that nobody hears
 LATER_COMMAND = re.compile(rf"\n{COMMAND.pattern}", re.IGNORECASE)
@@ -113,10 +117,40 @@ class SceneTalk(Conversation):
     present: tuple[str, ...] | None = None
 
     async def heads(self) -> Mapping[str, Sequence[str]]:
-        """The same of a scene: of the cast, and behind it of all others who have heard something on any branch."""
+        """The same of a scene: of the cast, and behind it of all others who have heard something on any branch.
+
+        And of those who had, before a forgetting began that was stopped: their states may not tell it any more.
+        """
         heard = await heard_on(self.saver, self.thread.name)
+        for role in await self._yet_to_forget():
+            heard.setdefault(role, [])
         cast = self.context.playing
         return {role: heard.get(role, []) for role in (*cast, *sorted(heard.keys() - {*cast}))}
+
+    async def _forget(self, ids: Iterable[str], phrase: str) -> Forgotten:
+        former = {*await self.heads()} - {*self.context.playing}
+        if former:
+            await self._keep_yet_to_forget(former)
+        gone = await super()._forget(ids, phrase)
+        if former:
+            await self._keep_yet_to_forget(())
+        return gone
+
+    async def discard(self) -> None:
+        """Delete what is kept of the thread, for who holds it."""
+        await super().discard()
+        if await self._yet_to_forget():
+            await self._keep_yet_to_forget(())
+
+    async def _yet_to_forget(self) -> list[str]:
+        item = await self.store.aget(FORGETTING, key_of(self.thread.name)) if self.store is not None else None
+        return list(item.value["roles"]) if item else []
+
+    async def _keep_yet_to_forget(self, roles: Iterable[str]) -> None:
+        """Have it known who plays no more and has yet to forget, until all have."""
+        if self.store is not None:
+            value = {"roles": sorted(roles)} if roles else None
+            await self.store.abatch([PutOp(FORGETTING, key_of(self.thread.name), value, index=False)])
 
     @property
     def _labels(self) -> Labels | None:
@@ -249,6 +283,7 @@ def read(
         earlier, instead = known.of(by, text), known.beside(by, USER, exchange.heard)
         told = as_before(of_role(run, by, text, stage, members), earlier, instead)
         lines.append(Line(message, told, not (earlier or instead)))
+        stage = noticed(stage, told)
     return stage, lines
 
 

@@ -26,6 +26,7 @@ from dramaturg.nodes.scene.presence import (
     cue_in,
     first_stage,
     members_of,
+    noticed,
     staged,
     told_by_user,
     told_of,
@@ -194,6 +195,8 @@ class Replay:
             return after, None
         if told["kind"] in ("line", "narration") and calls is None:
             after = before = staged(told["witnesses"], before, own)
+        if message.type == "ai":
+            after = before = noticed(before, told)
         return after, self.spoken(message, told, turn, [before, after])
 
     def spoken(self, message: AnyMessage, told: Told, turn: str, stages: Sequence[Stage]) -> Spoken:

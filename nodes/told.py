@@ -4,6 +4,7 @@ Who knows a thing is written beside it (`known_to`). A version of whose sources 
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from dramaturg.nodes.known import MadeFrom, keep_cut, verdicts
@@ -12,8 +13,10 @@ from dramaturg.nodes.text.timed import SaidTexts, Span
 from dramaturg.stores.documents.forms import Document, RoleCard
 from dramaturg.stores.documents.memories import read_memory_files
 from dramaturg.stores.documents.secrets import KNOWN_TO, Known, RoleNames, is_told, own_names
+from dramaturg.stores.errors import RoleError
 from dramaturg.stores.index.graph import GRAPH_KIND, KnowledgeGraph
 from dramaturg.stores.library import library_at
+from dramaturg.stores.library_folder import every_card
 from dramaturg.stores.names import normal_name
 
 if TYPE_CHECKING:
@@ -104,25 +107,31 @@ def told_graph(role: "Role") -> KnowledgeGraph:
 
 
 def unknown_knowers(role: "Role") -> list[str]:
-    """The names behind `known_to` in a role's files that are nobody's in its library, or several roles', by place."""
+    """The names behind `known_to` in a role's files that are no role's, or several roles', by place.
+
+    An example that the library lacks counts where no role of it is called so.
+    """
     said = [(role.path_of(one), names) for one in role.documents() for _, names in one.known_to]
     for name, lines in read_memory_files(role.memory_files).items():
         said += [(f"{name}:{number}", line.known_to) for number, line in lines.items() if line.known_to is not None]
     said += [("chronicle.yaml", one.known_to) for one in role.chronicle().triples if one.known_to is not None]
     if not said:
         return []
-    called = dict[str, set[str]]()
-    for other, read in library_at(role.root.parent).cards().items():
-        card = read()
-        for own in own_names(other, card.name, *card.aliases):
-            called.setdefault(own, set()).add(other)
+    library = library_at(role.root.parent)
+    there, called, strangers = {*library.roles()}, dict[str, set[str]](), dict[str, set[str]]()
+    for other, read in every_card(library).items():
+        meant = called if other in there else strangers
+        with suppress(RoleError):  # a card that cannot be read says so where it is asked for
+            card = read()
+            for own in own_names(other, card.name, *card.aliases):
+                meant.setdefault(own, set()).add(other)
     found = list[str]()
     for place, names in said:
         if not names:
             found.append(f"{place}: nobody is named, so nobody knows it")
         for one in names:
-            meant = sorted(called.get(normal_name(one), ()))
-            if len(meant) != 1:
-                what = f"several roles: {', '.join(meant)}" if meant else "no role here"
+            roles = sorted(called.get(normal_name(one)) or strangers.get(normal_name(one), set()))
+            if len(roles) != 1:
+                what = f"several roles: {', '.join(roles)}" if roles else "no role here"
                 found.append(f"{place}: {one} is {what}")
     return list(dict.fromkeys(found))

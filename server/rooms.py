@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from langgraph.store.base import Op, PutOp
@@ -27,12 +26,12 @@ from dramaturg.stores.formats.characters import shortened, texts_of
 from dramaturg.stores.library import find_card, find_role
 from dramaturg.stores.library_folder import (
     Library,
-    Listed,
     check_id,
-    example_card,
-    example_files,
+    every_card,
     examples,
+    listed_examples,
     new_id_of,
+    stories,
     written_for,
 )
 from dramaturg.stores.names import normal_name
@@ -117,8 +116,9 @@ class Rooms:
         await self._stack.aclose()
 
     def names(self) -> list[str]:
-        """The names of the models; it may block."""
-        roles = sorted({*self.library.roles(), *examples()})
+        """The names of the models, without stories, which are nobody to talk to; it may block."""
+        cards = every_card(self.library)
+        roles = sorted(cards.keys() - stories(cards).keys())
         return [name for role in roles for name in (role, *(f"{role}:{method}" for method in self.listed))] + [
             f"role:{AUTO}"
         ]
@@ -128,15 +128,15 @@ class Rooms:
 
         Returns:
             Of each, what its card says, its `line`, the address of its `picture` (None: it has none), and the methods
-            that are listed and that it has files for.
+            that are listed and that it has files for. Those that are the story of others come last, with whose.
         """
         own = self.library.listed()
-        others = [role for role in examples() if role not in own]
-        others.sort(key=lambda role: not example_files(role))  # those of whom more is written come first
-        every = own | {role: Listed(partial(example_card, role), example_files(role), 0) for role in others}
+        others = {role: one for role, one in listed_examples().items() if role not in own}
+        every = own | dict(sorted(others.items(), key=lambda other: not other[1].written))  # first who has files
+        shared = stories({role: one.card for role, one in every.items()})
         shown = []
-        for role, listed in every.items():
-            about: dict[str, Any] = {"id": role, "example": role not in own}
+        for role, listed in sorted(every.items(), key=lambda one: one[0] in shared):
+            about: dict[str, Any] = {"id": role, "example": role not in own, "story_of": shared.get(role, [])}
             about["picture"] = f"/v1/roles/{role}/picture" if listed.picture else None
             kinds = {*written_for(listed, every)}
             about["methods"] = [name for name in self.listed if not self.reads(name) - kinds]

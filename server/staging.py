@@ -23,7 +23,7 @@ from dramaturg.server.rooms import AUTO
 from dramaturg.server.scenes import Scenes, card_in
 from dramaturg.server.work import Works
 from dramaturg.stores.errors import did_you_mean
-from dramaturg.stores.library_folder import Listed, example_files, written_for
+from dramaturg.stores.library_folder import Listed, listed_examples, written_for
 from dramaturg.stores.names import normal_name
 from dramaturg.workflows.names import METHODS
 from dramaturg.workflows.scene import flow_of
@@ -147,7 +147,7 @@ class Staging:
                 f"A scene has at most {MOST_ROLES} roles, and this one has {len(body.cast)}: take some out."
             )
         known = {one.role: one.model_dump(mode="json", exclude_unset=True) for one in before.cast} if before else {}
-        listed = self.rooms.library.listed()
+        listed = listed_examples() | self.rooms.library.listed()
         values["cast"] = [self._part(one, known.get(one.role, {}), listed) for one in body.cast]
         user = values.get("user_role", before.user_role if before else "")
         if any(normal_name(user) in map(normal_name, names_of(one.role, listed)) for one in body.cast):
@@ -165,8 +165,7 @@ class Staging:
             return found
         if method not in self.rooms.methods:
             raise ValueError(f"There is no method {method!r}{did_you_mean(method, self.rooms.methods)}")
-        kinds = written_for(listed[part.role], listed) if part.role in listed else example_files(part.role)
-        if lacks := sorted(self.rooms.reads(method) - {*kinds}):
+        if lacks := sorted(self.rooms.reads(method) - {*written_for(listed[part.role], listed)}):
             raise ValueError(f"{name} has no {' and no '.join(lacks)}, which {method} reads: choose another method.")
         how = {"method": method} if method in METHODS else {"flow": self.rooms.methods[method]}
         rest = {key: value for key, value in found.items() if key not in ("method", "flow")}

@@ -73,7 +73,7 @@ class ListRoles(Tool):
     async def run(self, rooms: Rooms) -> Result:
         """See the class."""
         return {
-            "roles": await asyncio.to_thread(rooms.roles),
+            "roles": [one for one in await asyncio.to_thread(rooms.roles) if not one["story_of"]],
             "methods": list(rooms.listed),
             "method": rooms.method,
         }

@@ -40,8 +40,9 @@ class StorageError(RuntimeError):
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = ".") -> str:
-    """Return the end of a sentence: the nearest known words, or what is to stand there when none is near."""
-    near = get_close_matches(word, list(known), n=3, cutoff=0.6)
+    """Return the end of a sentence: the nearest known words in any case, or what stands there when none is near."""
+    spelled = {one.casefold(): one for one in known}
+    near = [spelled[one] for one in get_close_matches(word.casefold(), spelled, n=3, cutoff=0.6)]
     return f"; did you mean {' or '.join(repr(match) for match in near)}?" if near else otherwise
 
 

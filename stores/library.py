@@ -2,13 +2,12 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
 from dramaturg.stores.documents.forms import RoleCard
 from dramaturg.stores.errors import RoleError
-from dramaturg.stores.library_folder import Library, example_card, examples
+from dramaturg.stores.library_folder import Library, every_card, examples
 from dramaturg.stores.locks import copies
 from dramaturg.stores.names import normal_name
 from dramaturg.stores.role import Role
@@ -74,9 +73,7 @@ def find_role(name: str, library: Path, *, taken: bool = False) -> tuple[str, Ro
     Raises:
         RoleError: the card of this id cannot be read; of others, what cannot be read is left out.
     """
-    opened = library_at(library)
-    own = opened.cards()
-    cards = own | {role: partial(example_card, role) for role in examples() if role not in own}
+    cards = every_card(library_at(library))
     if name in cards:
         return name, cards[name]()
     for role, card in cards.items():

@@ -164,13 +164,18 @@ class Library:
             return self.adopt(role)
 
     def adopt(self, example: str) -> Role:
-        """Return a role, copied from the examples unless the library has it; the copy belongs to the user."""
+        """Return a role, copied from the examples unless the library has it; the copy belongs to the user.
+
+        The story that it is of is copied before it.
+        """
         with _lock:
-            if example not in self._names():
+            for one in filter(None, (example_card(example).story, example)):
+                if one in self._names():
+                    continue
                 try:
-                    self.replace({example: dict(_files_of(_examples() / example))}, new=True)
+                    self.replace({one: dict(_files_of(_examples() / one))}, new=True)
                 except (RoleError, StorageError):
-                    if example not in self._names():  # else another process was faster
+                    if one not in self._names():  # else another process was faster
                         raise
         return self.role(example)
 
@@ -292,6 +297,16 @@ def written_for(role: Listed, others: Mapping[str, Listed]) -> tuple[str, ...]:
     return role.written
 
 
+def stories(cards: Mapping[str, Callable[[], RoleCard]]) -> dict[str, list[str]]:
+    """Return which of some roles are the story of others: by the id of each, the ids of those that name it."""
+    found = dict[str, list[str]]()
+    for role, card in cards.items():
+        with suppress(RoleError):  # a card that cannot be read names none
+            if (story := card().story) in cards:
+                found.setdefault(story, []).append(role)
+    return found
+
+
 def kinds_of(paths: Collection[str]) -> tuple[str, ...]:
     """Which kinds of files of a role some paths in its folder are: of `WRITTEN`."""
     return tuple(kind for kind, form in WRITTEN.items() if any(map(form.fullmatch, paths)))
@@ -300,6 +315,17 @@ def kinds_of(paths: Collection[str]) -> tuple[str, ...]:
 def example_files(role: str) -> tuple[str, ...]:
     """Which kinds of files there are of a role that comes with the package, beside its card: of `WRITTEN`."""
     return written(_examples() / role)
+
+
+def listed_examples() -> dict[str, Listed]:
+    """Return what a list says of the roles that come with the package, by their ids."""
+    return {role: Listed(partial(example_card, role), example_files(role), 0) for role in examples()}
+
+
+def every_card(library: Library) -> dict[str, Callable[[], RoleCard]]:
+    """Return how the card of each role of a library is had, by its id, and after them of the examples it lacks."""
+    own = library.cards()
+    return own | {role: partial(example_card, role) for role in examples() if role not in own}
 
 
 @cache

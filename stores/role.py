@@ -136,8 +136,8 @@ class Role:
         return [one for _, one in self.placed_memories()]
 
     def placed_memories(self) -> list[tuple[str, Memory]]:
-        """Return the same, each with the name of its file and its number in it, from 1."""
-        own = [(f"{MEMORIES}:{number}", one) for number, one in enumerate(self._memories.now(), 1)]
+        """Return the same, each with the name of its file and the number of its line in it, from 1."""
+        own = [(f"{MEMORIES}:{number}", one) for number, one in self._memories.now().items()]
         story = self.story
         return [*own, *((f"{story.id}/{place}", one) for place, one in story.placed_memories())] if story else own
 

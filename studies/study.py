@@ -23,7 +23,7 @@ from dramaturg.nodes.run import RoleContext
 from dramaturg.nodes.world.world import Event
 from dramaturg.stores.conversations.kept_run import alone
 from dramaturg.stores.index.graph import EntityType
-from dramaturg.stores.library_folder import Library, examples
+from dramaturg.stores.library_folder import Library, every_card, examples, stories
 from dramaturg.stores.role import Role
 from studies.separation import Separation
 
@@ -220,9 +220,12 @@ class Gold(NamedTuple):
 def copy_roles(bench: Bench, library: Library) -> None:
     """Copy the roles of a bench from a library, or from the examples where the library has none; keep their indexes.
 
-    The library is only read. A copy that is there is brought up to date, so that an index of it says what is stale.
+    The story of a role is copied, too. The library is only read. A copy that is there is brought up to date, so that
+    an index of it says what is stale.
     """
-    for name in bench.roles:
+    cards = every_card(library)
+    read = (story for story, of in stories(cards).items() if not {*of}.isdisjoint(bench.roles))
+    for name in dict.fromkeys((*bench.roles, *read)):
         shipped = name in examples() and name not in library.roles()
         kept = as_file(files("dramaturg.examples") / name) if shipped else nullcontext(library.role(name).root)
         with kept as source:

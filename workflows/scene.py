@@ -29,6 +29,7 @@ from dramaturg.nodes.scene.presence import (
     marked,
     members_of,
     names_at,
+    noticed,
     others_there,
     read_cue,
     said_by,
@@ -149,6 +150,7 @@ async def speak(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     reply = AIMessage(text, id=turn.reply.id, name=role, additional_kwargs=dict(turn.reply.additional_kwargs))
     return {
         "messages": [marked(reply, line)],
+        "stage": noticed(stage, line),
         "parts": {role: turn.memory},
         "spoken": [*state["spoken"], role],
         "evidence": {name: {**turn.evidence, **unheard(state["messages"], role, names)}},

@@ -98,6 +98,8 @@ def _taken(
         case Bundle():
             role = id_for(one, path.name, role)
             taken = asyncio.run(_opened(shelf, one, role, method, library, replace=replace, dry_run=dry_run))
+            if taken.lacks:
+                return _told(taken, command_line("import", f"{taken.lacks}.role.zip", library=library))
             return _told(taken, command_line("chat", role, library=library))
         case Book():
             return _learned(shelf, one, role, path, library, dry_run=dry_run)
@@ -194,6 +196,7 @@ def _gone_on(
 def _told(taken: Taken, then: str, **more: str) -> dict[str, Any]:
     """What became of a file, for a program."""
     about = {"kind": taken.kind, "role": taken.role, "name": taken.name, **more}
+    about |= {"lacks": taken.lacks} if taken.lacks else {}
     return {**about, "became": [one._asdict() for one in taken.became], "macros": list(taken.macros), "then": then}
 
 
@@ -211,5 +214,8 @@ def _show(path: Path, taken: Mapping[str, Any], *, dry_run: bool) -> None:
     screen.print(table)
     if taken["macros"]:
         note(f"Macros that stand as they are: {', '.join(map(one_line, taken['macros']))}.")
+    if lacks := taken.get("lacks"):
+        there = f"`dramaturg export {lacks} {lacks}.role.zip` where it is"
+        note(f"{taken['role']} reads the files of the story {lacks!r}, which is not in this library: {there}.")
     if not dry_run:
         screen.print(f"Then: {taken['then']}", soft_wrap=True)

@@ -11,7 +11,7 @@ from dramaturg.cli.output import print_json, screen
 from dramaturg.cli.progress import waiting
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import is_address
-from dramaturg.stores.library_folder import Library
+from dramaturg.stores.library_folder import Library, stories
 
 app = typer.Typer(help="Copy roles into a database that several machines share, and back.", no_args_is_help=True)
 Address = Annotated[str, typer.Argument(help="The database: postgresql://user@host/name.", show_default=False)]
@@ -72,7 +72,7 @@ def folder_of(library: str | None) -> Library:
 def carry(
     source: Library, target: Library, roles: Sequence[str] | None, *, replace: bool, dry_run: bool, as_json: bool
 ) -> None:
-    """Carry roles from one library to another, and say which.
+    """Carry roles from one library to another, with the stories that they are of, and say which.
 
     Raises:
         RoleError: there is no such role, or one is there that is not the same and is not to be replaced.
@@ -80,7 +80,8 @@ def carry(
     with waiting("Comparing roles …"):
         if not source.is_copy:  # an example becomes a role of a folder when it is first asked for
             roles = [source.open(role).id for role in roles or source.roles()]
-        found = {role: source.contents(role) for role in roles or source.roles()}
+        read = {story for story, of in stories(source.cards()).items() if not {*of}.isdisjoint(roles or ())}
+        found = {role: source.contents(role) for role in (*sorted(read), *(roles or source.roles()))}
         known = {*target.roles()}
         there = {role: target.contents(role) if role in known else None for role in found}
     states = {role: state_of(files, there[role]) for role, files in found.items()}

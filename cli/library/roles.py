@@ -27,7 +27,8 @@ from dramaturg.stores.documents.originals import uncast, unread
 from dramaturg.stores.documents.secrets import Tellable, told_among
 from dramaturg.stores.documents.sources import is_of_story
 from dramaturg.stores.errors import DamagedIndex, MissingIndex, RoleError
-from dramaturg.stores.library_folder import example_card, example_files, examples, written, written_for
+from dramaturg.stores.library import library_at
+from dramaturg.stores.library_folder import every_card, listed_examples, stories, written, written_for
 from dramaturg.stores.role import Role
 
 if TYPE_CHECKING:
@@ -50,17 +51,17 @@ METHODS_OF = {
 def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the roles of the library, and the examples that can be opened."""
     shelf = shelf_of(library)
-    listed = shelf.listed()
+    own = shelf.listed()
+    listed = own | {role: one for role, one in listed_examples().items() if role not in own}
     rows: list[dict[str, Any]] = [
-        {"role": role, "where": "library", **name_or_error(one.card)} for role, one in listed.items()
+        {"role": role, "where": "library" if role in own else "example", **name_or_error(one.card)}
+        for role, one in listed.items()
     ]
-    rows += [
-        {"role": role, "name": example_card(role).name, "where": "example"} for role in examples() if role not in listed
-    ]
+    shared = stories({role: one.card for role, one in listed.items()})
     for row in rows:
-        own = listed.get(row["role"])
-        kinds = written_for(own, listed) if own else example_files(row["role"])
+        kinds = written_for(listed[row["role"]], listed)
         row["methods"] = [*dict.fromkeys(method for kind in kinds for method in METHODS_OF[kind])]
+        row["story_of"] = shared.get(row["role"], [])
     if as_json:
         print_json(rows)
         return
@@ -68,9 +69,12 @@ def roles(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     where = Column("where", no_wrap=True)
     table = Table("role", "name", where, "has files for", title=shelf.name, caption=caption)
     for row in rows:
-        waiting = listed[row["role"]].unread if row["role"] in listed else 0
+        waiting = listed[row["role"]].unread
         place = row["where"] + f", {waiting} file(s) not read" * bool(waiting)
-        table.add_row(row["role"], row["name"], place, ", ".join(row["methods"]) or "card only")
+        files_for = ", ".join(row["methods"]) or "card only"
+        if row["story_of"]:
+            files_for = f"the story of {', '.join(row['story_of'])}"
+        table.add_row(row["role"], row["name"], place, files_for)
     screen.print(table)
     for problem in filter(None, (row.get("error") for row in rows)):
         errors.print(problem)
@@ -149,6 +153,7 @@ def described(role: Role) -> dict[str, Any]:
         "language": role.card.language,
         "profile": role.card.profile.strip(),
         **({"story": role.card.story} if role.card.story else {}),
+        **({"story of": those} if (those := stories(every_card(library_at(role.root.parent))).get(role.id)) else {}),
         "folder": str(role.root),
         "documents": [
             f"{d.name}: {len(d.text):,} characters, longest paragraph {longest_paragraph(d.text):,}" for d in documents

@@ -90,7 +90,7 @@ def scene(
         asyncio.run(said(context, where, lines, evidence=evidence, as_json=as_json))
         return
     among = [*(["--thread", thread] if thread else []), *(["--as", user] if user else [])]
-    converse(open_scene(context, where), nothing, command_line("scene", name, *among, library=library))
+    converse(open_scene(context, where), ready, command_line("scene", name, *among, library=library))
 
 
 async def show_heard(context: Any, thread: str, *, as_json: bool) -> None:
@@ -116,8 +116,12 @@ def nothing_said(thread: str) -> str:
     return f"Nothing was said in {thread.partition(':')[2]!r} yet."
 
 
-async def nothing(_: Any) -> None:
-    """A scene begins with its first line."""
+async def ready(talk: Any) -> None:
+    """A scene begins with its first line; whom the user cannot play is said before."""
+    from dramaturg.nodes.run import run_of
+    from dramaturg.nodes.scene.presence import members_of, require_free
+
+    require_free(talk.context, await members_of(await run_of(talk.context)))
 
 
 async def said(context: Any, thread: str, lines: list[str], *, evidence: bool, as_json: bool) -> None:

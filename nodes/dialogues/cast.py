@@ -183,7 +183,14 @@ def unheard(card: RoleCard, speakers: Iterable[str]) -> str:
         return ""
     there = [name for name, _ in lines.most_common()]
     said = f"Nobody in the dialogues speaks as {card.name}; who speaks is {listed(there)}."
-    if not (likely := likely_meant(names, there)):
+    likely = likely_meant(names, there)
+    if (
+        card.story
+    ):  # where others may speak and the role does not, but for a name that has the role's in it, or is in it
+        likely = [one for one in likely if max(nearness(name, one) for name in names) == 1]
+    if not likely and card.story:
+        return ""
+    if not likely:
         return f"{said} If one of them is the role, write that name under `aliases` into role.yaml."
     aliases = ", ".join([*card.aliases, likely[0]])
     return f"{said} If {likely[0]} is the role, write `aliases: [{aliases}]` into role.yaml, and index it again."

@@ -209,6 +209,21 @@ async def members_of(run: Run[SceneSettings]) -> list[Member]:
     return await asyncio.to_thread(read)
 
 
+def require_free(own: SceneSettings, members: Sequence[Member]) -> None:
+    """Refuse a user who would play somebody of the cast.
+
+    Raises:
+        ValueError: it would.
+    """
+    wanted = normal_name(own.user_role)
+    for one in members if wanted else ():
+        if wanted in map(normal_name, one.names):
+            raise ValueError(
+                f"You cannot play {own.user_role}: {one.name} is in the cast, and is played by a model. Name somebody "
+                f"else (--as, or user_role in the scene's file), or take {one.role} out of the cast."
+            )
+
+
 def told_apart(names: Mapping[str, str]) -> dict[str, str]:
     """The names of roles by their ids; behind one that several have stands the id."""
     times = Counter(map(normal_name, names.values()))
@@ -349,21 +364,37 @@ def moved(stage: Stage, kind: str, roles: Sequence[str], own: SceneSettings) -> 
     return {**stage, "present": present, "hidden": [role for role in present if role in hidden]}
 
 
+def noticed(stage: Stage, told: Told) -> Stage:
+    """Who is there after a line: who was hidden and says something that anybody else hears is hidden no more.
+
+    What it whispers tells it to nobody but whom it is for, and what it thinks to nobody.
+    """
+    by, others = told["by"], [role for role in told["witnesses"] if role != told["by"]]
+    is_heard = told["kind"] == "line" and bool(others or stage["user"]) and bool(told["text"].strip(" .…"))
+    return {**stage, "hidden": [role for role in stage["hidden"] if role != by]} if is_heard else stage
+
+
 async def read_cue(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
     """Take what the user's message does from it: a line, a whisper, what is narrated, who comes and who goes.
 
     Lines that were written by another program, as where a client keeps the history, were heard by all who are there.
 
     Raises:
-        ValueError: the last message is not a user's, is empty or too long, or a command names nobody of the cast.
+        ValueError: the last message is not a user's, is empty or too long, a command names nobody of the cast, or the
+            user plays somebody of it.
     """
     run = await open_run(runtime, SceneSettings)
     own, messages, members = run.settings, state["messages"], await members_of(run)
     question = question_in(messages)
     *earlier, last = messages
     before, names = stage_in(state, own), {one.role: one.name for one in members}
+    unknown = [as_said(one, before, own) for one in earlier if told_of(one) is None]
+    for told_earlier in filter(None, map(told_of, unknown)):
+        before = noticed(before, told_earlier)
     calls = calls_in(last)
-    if calls is not None:
+    if calls is None:
+        require_free(own, members)
+    else:  # a client's users are called as they are
         before = {**staged(calls["present"], before, own), "user": True}
     cue = cue_in(last.text, members)
     stage, told = told_by_user(run, cue, before, names)
@@ -372,7 +403,6 @@ async def read_cue(state: SceneState, runtime: Runtime[Any]) -> dict[str, Any]:
         asked = calls["next"]
         stage = staged([*stage["present"], *asked], stage, own)
         told["witnesses"] = [role for role in own.playing if role in calls.get("heard", told["witnesses"])]
-    unknown = [as_said(one, before, own) for one in earlier if told_of(one) is None]
     return {
         "messages": [*unknown, marked(last, told, user_name(run))],
         "question": question,

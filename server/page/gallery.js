@@ -53,7 +53,7 @@ function card(one, talk) {
       h("h3", {}, button(one.name, () => talk(one))),
       h("p", { class: "line" }, oneLine(lineOf(one), 130)),
       h("p", { class: "marks" }, badge(NAMES[one.language] ?? one.language), one.example ? badge(t("example")) : null,
-        one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null)));
+        one.story_of.length ? badge(t("story")) : one.methods?.length ? h("small", {}, one.methods.filter((id) => id !== "ensemble").map(methodName).join(" · ")) : null)));
 }
 
 /* A new character, in a dialog. `made` gets its role; `cast` goes on to casting from a text. */

@@ -623,13 +623,13 @@ const opened = (what, part, open) => trying(async () => {
 });
 
 function gallery() {
-  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(() => openRole(one)), make: () => make(), cast: () => show("casting"), stage: () => stage(), connect: settings });
+  galleryView({ roles: now.roles, scenes: now.scenes, about: now.about, talk: (one) => trying(async () => (await openRole(one), one.story_of?.length && show("knowledge"))), make: () => make(), cast: () => show("casting"), stage: () => stage(), connect: settings });
 }
 
 const make = (files) =>
   newCharacter({ files, about: now.about, cast: () => show("casting"), made: (id) => talk(id) });
 
-const stage = (id) => trying(async () => (await fetched("staging")).stageScene({ scene: id && await api.scene(id), roles: now.roles.filter((one) => !one.error), as: now.as, done: async (made) => {
+const stage = (id) => trying(async () => (await fetched("staging")).stageScene({ scene: id && await api.scene(id), roles: now.roles.filter((one) => !one.error && !one.story_of.length), as: now.as, done: async (made) => {
   const thread = made === now.role?.id && !now.talk?.fresh ? now.talk?.thread : "";
   await readRoles();
   await openRole(named(made), thread);

@@ -284,9 +284,9 @@ def parse_chronicle(data: bytes, role: Path) -> Chronicle:
     return chronicle
 
 
-def parse_memories(data: bytes, role: Path) -> tuple[Memory, ...]:
-    """Return the lines that the bytes of `memories.jsonl` hold."""
-    return tuple(parse_lines(data, role / MEMORIES, Memory, role).values())
+def parse_memories(data: bytes, role: Path) -> dict[int, Memory]:
+    """Return the lines that the bytes of `memories.jsonl` hold, by their numbers in it, from 1."""
+    return parse_lines(data, role / MEMORIES, Memory, role)
 
 
 def read_questions(role: Path) -> list[Question]:

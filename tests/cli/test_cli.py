@@ -158,12 +158,15 @@ def test_a_model_that_is_not_there_has_an_exit_code_of_its_own(run: Command, mon
 def test_roles_are_listed_with_the_examples(run: Command) -> None:
     assert "wukong" in run("roles")[1]
     rows = {row["role"]: row for row in json.loads(run("roles", "--json")[1])}
-    ada = {"role": "ada", "name": "Ada Quill", "where": "library", "methods": rows["ada"]["methods"]}
+    ada = {"role": "ada", "name": "Ada Quill", "where": "library", "methods": rows["ada"]["methods"], "story_of": []}
     assert rows["ada"] == ada
     assert "amadeus" in rows["ada"]["methods"]
     assert rows["beethoven"]["where"] == "example"
     assert rows["alice"]["methods"] == ["emotional-rag", "id-rag"]
-    assert rows["jim"]["methods"] == []
+    assert rows["mother"]["methods"] == []
+    assert "drmr" in rows["jim"]["methods"]  # by the files of its story, which is nobody
+    assert "jim" in rows["hispaniola"]["story_of"]
+    assert "the story of dick," in run("roles")[1]
 
 
 def test_a_new_role_is_a_folder_to_be_written_into(run: Command, tmp_path: Path) -> None:

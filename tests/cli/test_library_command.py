@@ -107,6 +107,13 @@ def test_what_cannot_be_carried_is_said(run: Command, words: list[str], says: st
     assert says in " ".join(err.split())
 
 
+def test_a_role_is_carried_with_its_story(run: Command, postgres: str, tmp_path: Path) -> None:
+    assert run("library", "push", postgres, "jim")[0] == 0
+    assert library_at(postgres).roles() == ["hispaniola", "jim"]
+    assert run("library", "pull", postgres, "jim", "--library", str(tmp_path / "other"))[0] == 0
+    assert Library(tmp_path / "other").roles() == ["hispaniola", "jim"]
+
+
 @pytest.mark.slow
 def test_all_examples_are_carried(run: Command, postgres: str, tmp_path: Path) -> None:
     assert run("library", "push", postgres, *examples())[0] == 0

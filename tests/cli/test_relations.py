@@ -344,7 +344,7 @@ def test_a_page_of_hostile_names_is_whole_and_asks_nothing_of_the_network(run: C
     assert len(re.findall("<script", text)) == len(re.findall("</script>", text)) == 2
     assert text.count("default-src 'none'; base-uri 'none'") == 1
     assert "unsafe-inline" not in text
-    assert not re.search(r"https?://|\b(src|href)\s*=|innerHTML|fetch\(", text.replace(HOSTILE, ""))
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|\b(src|href)\s*=|innerHTML|fetch\(", text.replace(HOSTILE, ""))
     assert HOSTILE in [node["name"] for node in data_of(page)["nodes"]]
     out = run("relations", "ada", "--user-role", HOSTILE)[1]
     assert "\x1b" not in out
@@ -362,7 +362,7 @@ def test_what_is_a_card_only_is_said_so(run: Command, tmp_path: Path) -> None:
     out = run("roles")[1]
     rows = {line.split("│")[1].strip(): line for line in out.splitlines() if line.startswith("│")}
     assert "card only" in rows["tom"]
-    assert "card only" in rows["jim"]
+    assert "card only" in rows["mother"]
     assert "card only" not in rows["ada"] + rows["silver"] + rows["beethoven"]
     assert "Card only: a role for you to play" in plain(run("show", "tom")[1])
     assert "Card only" not in run("show", "ada")[1]

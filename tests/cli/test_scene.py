@@ -56,6 +56,14 @@ def test_what_a_role_has_heard_in_a_scene_is_listed_and_forgotten_by_all(run: Co
     assert (code, "Nothing was said in 'scene:none'" in err) == (2, True)
 
 
+@pytest.mark.parametrize("name", ["Ben Gunn", "ben", "BEN"])
+@pytest.mark.parametrize("lines", [(), ("Good evening.",)])
+def test_nobody_plays_somebody_of_the_cast(run: Command, inn: str, name: str, lines: tuple[str, ...]) -> None:
+    code, _, err = run("scene", inn, *lines, "--as", name)
+    assert (code, f"You cannot play {name}: Ben Gunn is in the cast" in " ".join(err.split())) == (2, True)
+    assert run("scene", inn, "Good evening.", "--as", "Benny")[0] == 0
+
+
 def test_the_evidence_says_what_was_kept_from_a_role(run: Command, inn: str) -> None:
     code, out, _ = run("scene", inn, "/whisper Ben: Hush.", "Ada, good evening.", "--evidence")
     assert code == 0

@@ -199,6 +199,8 @@ def test_it_is_erased_from_the_indexes_of_those_who_have_left_the_story_too(libr
     ("story", "why"),
     [
         ("nowhere", "names the story 'nowhere'. There is no role 'nowhere'"),
+        ("GULL", "There is no role 'GULL' in"),
+        ("GULL", "; did you mean 'gull'? There are:"),
         ("tom", "which cannot be one: name a role that is of no story itself"),
         ("mira", "which cannot be one"),
         ("dialogues", "which cannot be one"),
@@ -231,6 +233,30 @@ def test_an_export_says_that_the_story_is_not_in_it(
     assert "mira reads the files of the story 'gull', which are not in it" in " ".join(err.split())
     assert "Left out" not in err
     assert "Gull Rock" not in file.read_text("utf-8")
+
+
+def test_a_bundle_whose_story_is_not_there_says_so_and_what_comes_next(
+    library: Path, run: Command, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    out = tmp_path_factory.mktemp("out")
+    for role in ("tom", "gull"):
+        assert run("export", role, str(out / f"{role}.role.zip"))[0] == 0
+    there = ("--library", str(out / "other"))
+    code, said, err = run("import", str(out / "tom.role.zip"), *there)
+    assert code == 0
+    assert "tom reads the files of the story 'gull', which is not in this library" in " ".join(err.split())
+    assert f"Then: dramaturg import gull.role.zip --library {out / 'other'}" in " ".join(said.split())
+    assert "import it, too" in said
+    assert "which is not" not in run("import", str(out / "gull.role.zip"), *there)[2]
+    code, said, err = run("import", str(out / "tom.role.zip"), "--replace", *there)
+    assert ("Then: dramaturg chat tom" in said, "which is not" in err) == (True, False)
+
+
+def test_who_speaks_in_a_story_is_no_slip_of_a_role_that_does_not(library: Path, run: Command) -> None:
+    assert "speakers" not in json.loads(run("show", "mira", "--json")[1])
+    line = {"scene": "quay", "speaker": "Ada", "text": "Salt!"}
+    write_lines(library / "gull" / "dialogues" / "more.jsonl", [line])
+    assert "aliases: [Ada]" in json.loads(run("show", "mira", "--json")[1])["speakers"]
 
 
 def test_names_in_a_story_may_be_split_in_the_plan_of_a_role(library: Path) -> None:

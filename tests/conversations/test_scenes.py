@@ -19,6 +19,7 @@ from dramaturg.conversations.scenes import (
     script_of,
     thread_of,
 )
+from dramaturg.stores.conversations.talk import TalkRecords
 from dramaturg.stores.errors import RoleError
 from dramaturg.stores.library import library_at
 from dramaturg.testing import Rule, ScriptedChatModel, WordEmbeddings, in_turn, write_role
@@ -170,6 +171,36 @@ async def test_who_plays_no_more_or_is_gone_forgets_with_the_others_on_every_bra
     assert not [one for one in ("The duke sleeps", "lie under the table", "fire is low") if one in kept_in(library)]
 
 
+async def test_a_forgetting_that_was_stopped_reaches_who_plays_no_more_when_it_is_done_again(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await played(library, "/whisper Tom, Ada: The brass key is under the hearth.")
+    ada = {"role": "ada", "method": "vanilla"}
+    reached, forget = list[str](), TalkRecords.forget
+
+    async def stopped(records: TalkRecords, ids: Any) -> None:
+        reached.append(records.role)
+        if records.role != "ada":
+            raise KeyboardInterrupt
+        await forget(records, ids)
+
+    monkeypatch.setattr(TalkRecords, "forget", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        await forgotten(library, cast=[ada])
+    monkeypatch.undo()
+    assert reached == ["ada", "ben"]
+    assert "hearth" in kept_in(library)
+    await forgotten(library, cast=[ada])
+    assert "hearth" not in kept_in(library)
+    async with open_scene(scene_of(library, ScriptedChatModel(), cast=[ada]), thread_of("inn")) as talk:
+        assert {*await talk.heads()} == {"ada"}
+
+
+async def forgotten(library: Path, **given: Any) -> None:
+    async with open_scene(scene_of(library, ScriptedChatModel(), **given), thread_of("inn")) as talk:
+        await talk.forget(phrase="brass key")
+
+
 def kept_in(library: Path) -> str:
     """All that is kept of what was said."""
     files = [one for one in (library / ".conversations").iterdir() if one.is_file()]
@@ -301,6 +332,30 @@ async def test_a_command_that_means_nothing_is_refused_and_nothing_is_kept(libra
             await talk.take_turn(line)
         await talk.take_turn("Ben, good evening.")
         assert [turn.question for turn in await talk.history()] == ["Ben, good evening."]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Hands up, all of you.", True),
+        ("/whisper Ada: I am under the table.", False),
+        ("[I must not sneeze.]", False),
+    ],
+)
+async def test_who_is_hidden_and_speaks_aloud_is_there_from_then_on(library: Path, said: str, shown: bool) -> None:
+    model = ScriptedChatModel(write=in_turn(said, "Aye."))
+    async with open_scene(scene_of(library, model, next="user"), thread_of("inn")) as talk:
+        await talk.take_turn("/next tom")
+        await talk.take_turn("/narrate A cat comes in.")
+        await talk.take_turn("/next ben")
+        assert "You are hidden" in model.calls[0].text
+        assert ("Tom Morgan" in model.calls[-1].text.partition("<scene>")[2].partition("</scene>")[0]) == shown
+        last = [*(await played_turns(talk)).values()][-1]
+        assert last.stage["hidden"] == (await talk.thread.values())["stage"]["hidden"] == ([] if shown else ["tom"])
+        told = {one.text: one.hidden for one in await lines_of(talk)}
+        assert (told["You lie under the table."], told["A cat comes in."]) == (["tom"], [] if shown else ["tom"])
+        await talk.take_turn("/leave tom")
+        assert ("Tom Morgan leaves." in str(await talk.remembered_by("ben"))) == shown
 
 
 async def test_who_is_hidden_leaves_without_a_word(library: Path) -> None:

@@ -112,6 +112,7 @@ async def test_roles_are_listed_with_the_methods(tmp_path: Path) -> None:
     async with at_tools(tmp_path) as one:
         found = await called(one, "list_roles")
     ada = next(role for role in found["roles"] if role["id"] == "ada")
+    assert not {"hispaniola"} & {role["id"] for role in found["roles"]}  # a story, which cannot be asked
     assert (ada["name"], ada["example"]) == ("Ada Quill", False)
     assert {"amadeus", "drmr"} <= {*found["methods"]}
     assert found["method"] == "amadeus"

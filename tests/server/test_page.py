@@ -35,6 +35,15 @@ async def test_a_visit_begins_with_the_first_role_and_why_with_its_first_part(tm
         assert await house.page.evaluate("document.querySelector('#why').scrollTop") == 0
 
 
+async def test_a_story_is_told_apart_from_characters_and_opens_with_what_it_holds(tmp_path: Path) -> None:
+    async with page_house(tmp_path) as house:
+        last = house.page.locator("#gallery ul.roles").first.locator("li").last
+        await last.wait_for()
+        assert await last.locator(".badge").all_inner_texts() == ["English", "example", "story"]
+        await last.get_by_role("button", name="The voyage of the Hispaniola").click()
+        await house.page.wait_for_selector("#knowledge li:has-text('ben_gunn.md')")
+
+
 async def test_a_talk_is_swiped_edited_gone_back_in_and_forked(tmp_path: Path) -> None:
     async with page_house(tmp_path) as house:
         await house.open()

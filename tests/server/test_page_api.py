@@ -146,7 +146,11 @@ async def test_roles_are_listed_by_their_cards_and_methods_with_what_they_lack(t
         said = {"name": "Ada Quill", "language": "en", "profile": "A keeper of few words."}
         assert roles["ada"].items() >= {"id": "ada", "example": False, **said}.items()
         assert roles["beethoven"]["example"]
-        assert list(roles).index("wukong") < list(roles).index("dick")  # of whom there is but a card
+        assert list(roles).index("wukong") < list(roles).index("dick")  # who has no files of his own
+        assert list(roles)[-1] == "hispaniola"  # a story, which is nobody to talk to
+        assert (roles["jim"]["story_of"], "jim" in roles["hispaniola"]["story_of"]) == ([], True)
+        models = {one["id"] for one in (await http.get("/v1/models")).json()["data"]}
+        assert ("jim" in models, "hispaniola" in models) == (True, False)
         assert "role.yaml" in roles["broken"]["error"]
         assert listed["embedded"] is False
         assert sorted(Library(library).roles()) == ["ada", "bare", "broken"]  # no example was copied

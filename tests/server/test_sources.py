@@ -11,6 +11,7 @@ from page_house import page_house
 
 from dramaturg.server.access import Access
 from dramaturg.server.sources import A_PART
+from dramaturg.stores.library import Library
 
 from roles import LIFE
 from served_roles import served
@@ -71,6 +72,11 @@ async def test_lines_are_shown_as_people_read_them(tmp_path: Path) -> None:
         memory = await source(http, "memories.jsonl:1")
         assert memory["marked"] == f"1841\n{STORM}"
         assert (await source(http, "memories.jsonl:99"))["found"] is False
+        file = tmp_path / "library" / "ada" / "memories.jsonl"
+        file.write_text("\n\n" + file.read_text("utf-8"), encoding="utf-8")
+        places = [place for place, _ in Library(tmp_path / "library").role("ada").placed_memories()]
+        memory = await source(http, places[0])  # as the evidence of a turn names it, whatever blank lines there are
+        assert memory["marked"] == f"1841\n{STORM}"
 
 
 @pytest.mark.parametrize(

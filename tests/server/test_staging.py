@@ -200,8 +200,8 @@ async def test_a_scene_may_be_called_as_one_likes(tmp_path: Path, name: str) -> 
         ({"cast": [{"role": "ada"}, {"role": "ada"}]}, "'ada' is in the cast twice"),
         ({"cast": [{"role": "ada", "method": "amadeu"}]}, "no method 'amadeu'; did you mean 'amadeus'"),
         (
-            {"cast": [{"role": "dick", "method": "emotional-rag"}]},
-            "Dick Johnson has no memories, which emotional-rag reads",
+            {"cast": [{"role": "mother", "method": "emotional-rag"}]},
+            "Mrs Hawkins has no memories, which emotional-rag reads",
         ),
         ({"cast": [{"role": "ada", "settings": {"chat_model": "x"}}]}, "settings: Extra inputs are not permitted"),
         ({"user": "ben gunn"}, "You play 'ben gunn', who is in the cast"),

@@ -269,7 +269,8 @@ def test_the_examples_can_be_read(example: str, tmp_path: Path) -> None:
     role = open_role(example, tmp_path)
     assert role.card.name
     assert role.card.profile
-    assert bool(role.documents()) == (role.root / "persona").exists()  # some are a card only
+    written = role.story.root if role.story else role.root
+    assert bool(role.documents()) == (written / "persona").exists()  # some are a card only
     for part in (role.dialogues, role.memories, role.chronicle, role.questions):
         assert part() is not None
 

@@ -405,9 +405,10 @@ def test_a_study_works_on_a_copy_that_follows_the_role(bench: Bench, tmp_path: P
 
 
 def test_an_example_is_copied_past_the_library(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "studies", ("silver",))
+    bench = Bench(tmp_path / "studies", ("silver", "jim"))
     copy_roles(bench, Library(tmp_path / "own"))
     assert bench.role("silver").card.name == "Long John Silver"
+    assert bench.role("jim").memories()  # they are his story's
     assert not (tmp_path / "own").exists()
 
 

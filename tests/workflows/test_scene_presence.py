@@ -30,6 +30,7 @@ from roles import said
 ROLES = ("ada", "ben", "tom")
 NAMES = {"ada": "Ada", "ben": "Bennet", "tom": "Thomas"}
 CANARY = re.compile(r"canary\d+x")
+THERE = re.compile(r"Here with you: (.*?)\. Say aloud")
 SCENE_TOLD = re.compile(r"<scene>.*?</scene>", re.DOTALL)
 ACTS = st.lists(
     st.tuples(
@@ -142,11 +143,16 @@ class Scene:
                 return
             raise
         asked = max(at for at, one in enumerate(output["messages"]) if one.type == "human")
+        begun = self.after(text, ())
         self.now = self.after(text, [(str(one.name), one.text) for one in output["messages"][asked + 1 :]])
         self.turns.append((str(output["messages"][asked].id), before, self.now, text))
         for role, prompt in self.prompts:
             may = (self.now.heard[role] | self.drafts[role]) if role else self.heard_by_all()
             assert {*CANARY.findall(prompt)} <= may, (role, text, prompt)
+            for there in THERE.findall(prompt):  # who is hidden as the turn begins may be there when it ends
+                known = {one for one in ROLES if f"{NAMES[one]} Quill" in there}
+                shown = [who.present - who.hidden - {role} for who in (begun, self.now)]
+                assert shown[0] <= known <= shown[1], (role, text, prompt)
 
     def heard_by_all(self) -> set[str]:
         return {one for heard in self.now.heard.values() for one in heard}
@@ -176,6 +182,7 @@ class Scene:
                 among = now.whispered[role]
                 hears = (now.present & among if among else now.present) | {role}
                 now = now.told({*CANARY.findall(line)}, hears, [*(hears & among), role, "user"] if among else (), role)
+                now = now if among else now._replace(hidden=now.hidden - {role})
         return now
 
 

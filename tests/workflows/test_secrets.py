@@ -252,13 +252,15 @@ def test_what_cannot_name_roles_is_refused(tmp_path: Path) -> None:
 def test_names_that_are_nobodys_or_several_roles_are_listed(library: Path) -> None:
     ada = open_role("ada", library)
     assert unknown_knowers(ada) == []
-    write_lines(ada.root / "memories.jsonl", [{"text": "I saw it.", "known_to": ["Pew", "tom"]}])
+    write_lines(ada.root / "memories.jsonl", [{"text": "I saw it.", "known_to": ["Pewter", "tom", "Jim"]}])
     card = library / "ben" / "role.yaml"
     card.write_text(card.read_text("utf-8").replace("aliases: []", "aliases: [captain]"), encoding="utf-8")
+    (library / "pew").mkdir()
+    (library / "pew" / "role.yaml").write_text("name: [", encoding="utf-8")  # which others need not answer for
     unclear = unknown_knowers(ada)
     assert unclear[0] == "persona/letters.md: Captain is several roles: ben, tom"
-    assert "memories.jsonl:1: Pew is no role here" in unclear
-    assert not any("tom is" in one or "ada" in one for one in unclear)
+    assert "memories.jsonl:1: Pewter is no role here" in unclear
+    assert not any("tom is" in one or "ada" in one or "Jim is" in one for one in unclear)  # Jim is an example
 
 
 def test_what_a_draft_is_made_from_is_told_to_the_role(library: Path) -> None:

@@ -17,7 +17,7 @@ export default {
   lacks_persona: "a persona", lacks_memories: "memories", lacks_dialogues: "dialogues", lacks_chronicle: "a chronicle",
   welcome: "Who do you want to talk to?", nobody: "No characters yet.",
   embedded: "A small model on this computer plays the characters: no key is needed and nothing leaves the machine. It works best for short chats in English, and plays plainly. Connect a larger model for better role-play.",
-  talk_to: "Chat", example: "example", broken: "cannot be read: {message}", no_talks: "No chats yet.",
+  talk_to: "Chat", example: "example", story: "story", broken: "cannot be read: {message}", no_talks: "No chats yet.",
   does_amadeus: "passages of the persona", "does_role-rag": "what the character can know", "does_emotional-rag": "memories by mood",
   does_drmr: "relations and drafts", "does_id-rag": "identity and its gate", does_ensemble: "all five",
   waited: "{n} s", waits: "Pending changes", no_evidence: "Nothing is recorded about this reply: it was stopped, edited, imported, or written down again on this branch.",

@@ -17,7 +17,7 @@ export default {
   lacks_persona: "인물 자료", lacks_memories: "기억", lacks_dialogues: "대사", lacks_chronicle: "연대기",
   welcome: "누구와 이야기할까요?", nobody: "아직 캐릭터가 없습니다.",
   embedded: "이 컴퓨터의 작은 모델이 캐릭터를 맡습니다. 키가 필요 없고 아무것도 밖으로 나가지 않습니다. 짧은 영어 대화에 가장 알맞고 연기는 밋밋합니다. 더 나은 연기를 원하면 큰 모델을 연결하세요.",
-  talk_to: "대화하기", example: "예시", broken: "읽을 수 없음: {message}", no_talks: "아직 대화가 없습니다.",
+  talk_to: "대화하기", example: "예시", story: "이야기", broken: "읽을 수 없음: {message}", no_talks: "아직 대화가 없습니다.",
   does_amadeus: "인물 자료의 단락", "does_role-rag": "역할이 알 수 있는 것", "does_emotional-rag": "감정에 따른 기억",
   does_drmr: "관계와 초안", "does_id-rag": "정체성과 관문", does_ensemble: "다섯 가지 모두",
   waited: "{n}초", waits: "대기 중인 변경", no_evidence: "이 답에 대한 기록이 없습니다. 중지했거나, 편집했거나, 가져왔거나, 이 갈래에 다시 적은 것입니다.",

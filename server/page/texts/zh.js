@@ -17,7 +17,7 @@ export default {
   lacks_persona: "人物资料", lacks_memories: "记忆", lacks_dialogues: "对白", lacks_chronicle: "编年史",
   welcome: "你想和谁聊天？", nobody: "还没有角色。",
   embedded: "角色由本机的小模型扮演：不需要密钥，也没有内容离开这台电脑。它最擅长英语短对话，表演比较平淡。要获得更好的表演，请连接大模型。",
-  talk_to: "聊天", example: "示例", broken: "无法读取：{message}", no_talks: "还没有对话。",
+  talk_to: "聊天", example: "示例", story: "故事", broken: "无法读取：{message}", no_talks: "还没有对话。",
   does_amadeus: "人物资料的段落", "does_role-rag": "角色能知道什么", "does_emotional-rag": "按情绪回忆",
   does_drmr: "关系与草稿", "does_id-rag": "身份与门控", does_ensemble: "五种一起",
   waited: "{n} 秒", waits: "待定的更改", no_evidence: "没有关于这个回复的记录：它被停止过，是编辑、导入的，或在这个分支上重新写下的。",
