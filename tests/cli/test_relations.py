@@ -344,7 +344,9 @@ def test_a_page_of_hostile_names_is_whole_and_asks_nothing_of_the_network(run: C
     assert len(re.findall("<script", text)) == len(re.findall("</script>", text)) == 2
     assert text.count("default-src 'none'; base-uri 'none'") == 1
     assert "unsafe-inline" not in text
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|\b(src|href)\s*=|innerHTML|fetch\(", text.replace(HOSTILE, ""))
+    assert not re.search(
+        r"https?://(?!www\.w3\.org/2000/svg)|\b(src|href)\s*=|innerHTML|fetch\(", text.replace(HOSTILE, "")
+    )
     assert HOSTILE in [node["name"] for node in data_of(page)["nodes"]]
     out = run("relations", "ada", "--user-role", HOSTILE)[1]
     assert "\x1b" not in out

@@ -36,6 +36,21 @@ async def leave(http: httpx.AsyncClient, body: dict[str, Any], **how: Any) -> st
     return read_events(text).content
 
 
+async def joined(http: httpx.AsyncClient, **how: Any) -> httpx.Response:
+    """Listen to the turn of the thread; what is heard of it can be read later."""
+    return await http.send(http.build_request("GET", "/v1/threads/tea/coming", params=HERE, **how), stream=True)
+
+
+async def whole(hears: httpx.Response) -> str:
+    assert hears.status_code == 200
+    return (await hears.aread()).decode()
+
+
+def told_first(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text.partition("\n")[0].removeprefix("data: "))
+    return found
+
+
 async def held(http: httpx.AsyncClient, count: int = 1, **how: Any) -> list[tuple[str, str]]:
     """The turns of the thread, as soon as there are so many."""
     while True:
@@ -56,29 +71,28 @@ async def test_a_reply_that_nobody_hears_is_joined_from_its_beginning_and_kept(t
             async for line in hears.aiter_lines():
                 if read_events(line).content:
                     break
-        two = [asyncio.create_task(http.get(at, params=HERE)) for _ in range(2)]
-        await asyncio.sleep(0.1)
+        two = [await joined(http) for _ in range(2)]
         let.set()
-        texts = [(await one).text for one in two]
-        first = json.loads(texts[0].partition("\n")[0].removeprefix("data: "))
+        texts = [await whole(one) for one in two]
+        first = told_first(texts[0])
         assert (first["object"], first["question"], first["after"]) == ("turn.joined", "one", None)
-        whole = [read_events(text) for text in texts]
-        assert whole[0] == whole[1]
-        assert whole[0].done
-        assert whole[0].reasoning
-        assert whole[0].content.startswith(begun)
-        assert await held(http) == [("one", whole[0].content)]
+        said = [read_events(text) for text in texts]
+        assert said[0] == said[1]
+        assert said[0].done
+        assert said[0].reasoning
+        assert said[0].content.startswith(begun)
+        assert await held(http) == [("one", said[0].content)]
         assert (await http.get(at, params=HERE)).status_code == 204
         let.clear()
         more = asked("two")
-        more["messages"] = [*({"role": r, "content": c} for r, c in (("user", "one"), ("assistant", whole[0].content)))]
+        more["messages"] = [*({"role": r, "content": c} for r, c in (("user", "one"), ("assistant", said[0].content)))]
         more["messages"].append({"role": "user", "content": "two"})
         assert "wish" not in first
         await leave(http, more, headers={"X-Role-Wish": "shorter"})
-        joined = asyncio.create_task(http.get(at, params=HERE))
-        let.set()
+        hears = await joined(http)
         turns = (await http.get("/v1/threads/tea", params=HERE)).json()["turns"]
-        first = json.loads((await joined).text.partition("\n")[0].removeprefix("data: "))
+        let.set()
+        first = told_first(await whole(hears))
         assert (first["after"], first["wish"]) == (turns[0]["id"], "shorter")
 
 
@@ -95,8 +109,7 @@ async def test_a_reply_is_stopped_by_its_thread_and_all_who_listen_are_told(tmp_
     slow = Slow(reply=Player(), let=asyncio.Event())
     async with served(tmp_path, slow, access=KEYS, settings={"redraws": 0}) as http:
         begun = await leave(http, asked(), headers=ALICE)
-        listens = asyncio.create_task(http.get("/v1/threads/tea/coming", params=HERE, headers=ALICE))
-        await asyncio.sleep(0.1)
+        listens = await joined(http, headers=ALICE)
         for other in ("coming", "stop"):  # nobody else's
             method = "GET" if other == "coming" else "POST"
             answer = await http.request(method, f"/v1/threads/tea/{other}", params=HERE, headers=BOB, json={})
@@ -106,7 +119,7 @@ async def test_a_reply_is_stopped_by_its_thread_and_all_who_listen_are_told(tmp_
         assert reply.startswith(begun.strip())
         turns = (await http.get("/v1/threads/tea", params=HERE, headers=ALICE)).json()["turns"]
         assert (said["stopped"], said["turn"]) == (True, turns[0]["id"])
-        text = (await listens).text
+        text = await whole(listens)
         assert read_events(text).done
         assert '"stopped": true' in text
         again = (await http.post("/v1/threads/tea/stop", params=HERE, json={}, headers=ALICE)).json()
@@ -131,10 +144,11 @@ async def test_a_reply_that_is_stopped_before_a_word_leaves_nothing(tmp_path: Pa
 async def test_who_asks_for_a_turn_and_goes_at_once_finds_it(tmp_path: Path, stream: bool) -> None:
     async with served(tmp_path, ScriptedChatModel(reply=Player()), settings={"redraws": 0}) as http:
         asking = asyncio.create_task(http.post("/v1/chat/completions", json=asked(stream=stream)))
-        await asyncio.sleep(0.01)
+        hears = await joined(http)
+        while hears.status_code == 204 and not asking.done():
+            hears = await joined(http)
+        await hears.aclose()
         asking.cancel()
-        joined = await http.get("/v1/threads/tea/coming", params=HERE)
-        assert joined.status_code in (200, 204)
         assert await held(http) == [("one", "Reply 1 to one")]
 
 
