@@ -7,8 +7,11 @@ from typing import Any
 
 import httpx
 import pytest
+from langchain_core.messages import BaseMessage
 
+from dramaturg.models.errors import ModelUnavailable
 from dramaturg.server.access import Access
+from dramaturg.server.rooms import Rooms
 
 from fakes import ScriptedChatModel
 from served_roles import Slow, read_events, served
@@ -178,3 +181,95 @@ async def test_a_server_that_ends_keeps_what_was_said_where_nobody_listens(
         ((question, reply),) = await held(http)
     assert question == "one"
     assert reply.startswith(begun.strip())
+
+
+async def test_a_reply_is_stopped_while_the_next_question_waits_for_it(tmp_path: Path) -> None:
+    slow = Slow(reply=Player(), let=asyncio.Event())
+    async with served(tmp_path, slow, settings={"redraws": 0}) as http:
+        begun = await leave(http, asked())
+        waits = asyncio.create_task(http.post("/v1/chat/completions", json=asked("two", background=None)))
+        await asyncio.sleep(0.1)
+        async with asyncio.timeout(10):
+            said = (await http.post("/v1/threads/tea/stop", params=HERE, json={})).json()
+        assert said["stopped"]
+        slow.let.set()
+        assert read_events((await waits).text).content == "Reply 2 to two"
+        (_, reply), (question, _) = await held(http, 2)
+        assert reply.startswith(begun.strip())
+        assert question == "two"
+
+
+async def test_a_talk_is_deleted_while_a_reply_comes_on_one_whose_name_is_the_end_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramaturg.server.talks.PATIENCE", 0.1)
+    let = asyncio.Event()
+    let.set()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        await http.post("/v1/chat/completions", json=asked())
+        let.clear()
+        await leave(http, asked(thread="ea"))
+        headers = {"Content-Type": "application/json"}
+        gone = await http.request("DELETE", "/v1/threads/tea", params=HERE, headers=headers)
+        assert gone.status_code == 200
+        let.set()
+
+
+async def test_a_server_that_ends_waits_for_what_it_keeps_of_a_reply_that_nobody_hears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember = Rooms.remember
+
+    async def late(*given: Any) -> None:
+        await asyncio.sleep(0.2)
+        await remember(*given)
+
+    monkeypatch.setattr(Rooms, "remember", late)
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        await leave(http, asked(metadata={}))  # of no thread that it names
+        let.set()
+    async with served(tmp_path, settings={"redraws": 0}) as http:
+        said = [("user", "one"), ("assistant", "Reply 1 to one"), ("user", "two")]
+        shown = [{"role": role, "content": text} for role, text in said]
+        await http.post("/v1/chat/completions", json={"model": "ada", "messages": shown})
+        assert len((await http.get("/v1/threads", params=HERE)).json()["data"]) == 1
+
+
+async def test_a_server_that_ends_waits_for_no_reply_that_is_sent_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dramaturg.server.turns.ENDS_WITHIN", 0.1)
+    slow = Slow(reply=Player(), let=asyncio.Event())
+    async with served(tmp_path, slow, settings={"redraws": 0}, grace=0) as http:
+        stays = httpx.AsyncClient(base_url=http.base_url, trust_env=False, timeout=60)
+        asking = asyncio.create_task(stays.post("/v1/chat/completions", json=asked(stream=False, background=None)))
+        async with http.stream("GET", "/v1/threads/tea/coming", params=HERE) as hears:
+            async for line in hears.aiter_lines():
+                if read_events(line).content:
+                    break
+    await asyncio.gather(asking, return_exceptions=True)
+    await stays.aclose()
+    async with served(tmp_path) as http:
+        assert (await http.get("/v1/threads", params=HERE)).json()["data"] == []
+
+
+async def test_why_a_reply_failed_that_nobody_hears_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Breaking(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        await leave(http, asked())
+        await asyncio.sleep(0.1)  # it is seen that nobody listens
+        let.set()
+    assert "The model is gone." in caplog.text
+
+
+class Breaking(Slow):
+    """Fails in the middle of a reply."""
+
+    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Any:
+        async for one in super()._astream(messages, *args, **kwargs):
+            yield one
+            if self.let.is_set():
+                raise ModelUnavailable("The model is gone.")
