@@ -126,6 +126,8 @@ async def test_what_somebody_wrote_in_the_file_stays(tmp_path: Path) -> None:
         assert (read.lines, read.as_of, read.user_role, read.playing) == (1, "chapter 3", "Mira", ("ada", "tom"))
         assert (read.cast[0].told, read.cast[0].settings) == ("You know the way.", {"window": 900})
         assert (read.cast[0].absent, read.cast[0].method, read.cast[1].method) == (True, "vanilla", "profile")
+        refused = await http.patch("/v1/scenes/inn", json={"user": "tom morgan"})  # who is in the cast
+        assert (refused.status_code, read_scene(library_at(tmp_path / "library"), "inn").user_role) == (400, "Mira")
         file.write_text("{place: All in one line., cast: [{role: ada}], next: user}", encoding="utf-8")
         assert (await http.patch("/v1/scenes/inn", json={"opening": "Rain."})).status_code == 200
         read = read_scene(library_at(tmp_path / "library"), "inn")
