@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ from dramaturg.models.errors import ModelUnavailable
 from dramaturg.server.access import Access
 from dramaturg.server.rooms import Rooms
 
+from changing_roles import FREE, changing
 from fakes import ScriptedChatModel
+from roles import said
 from served_roles import Slow, read_events, served
 from talks import Player
 
 ALICE, BOB = ({"Authorization": f"Bearer {'k' * 20}{who}"} for who in "ab")
 KEYS = Access(a_minute=100_000, keys={"alice": f"{'k' * 20}a", "bob": f"{'k' * 20}b"})
-HERE = {"role": "ada"}
+HERE, SILVER = {"role": "ada"}, {"role": "silver"}
 
 
 def asked(text: str = "one", thread: str = "tea", **more: Any) -> dict[str, Any]:
@@ -117,6 +120,8 @@ async def test_a_reply_is_stopped_by_its_thread_and_all_who_listen_are_told(tmp_
             method = "GET" if other == "coming" else "POST"
             answer = await http.request(method, f"/v1/threads/tea/{other}", params=HERE, headers=BOB, json={})
             assert answer.status_code == 204 or answer.json()["stopped"] is False
+            answer = await http.request(method, f"/v1/threads/tea/{other}", params=SILVER, headers=ALICE, json={})
+            assert answer.status_code == 204 or answer.json()["stopped"] is False  # the same name, with another role
         said = (await http.post("/v1/threads/tea/stop", params=HERE, json={}, headers=ALICE)).json()
         ((_, reply),) = await held(http, headers=ALICE)  # it is kept when the answer comes
         assert reply.startswith(begun.strip())
@@ -124,7 +129,7 @@ async def test_a_reply_is_stopped_by_its_thread_and_all_who_listen_are_told(tmp_
         assert (said["stopped"], said["turn"]) == (True, turns[0]["id"])
         text = await whole(listens)
         assert read_events(text).done
-        assert '"stopped": true' in text
+        assert f'"turn": "{said["turn"]}", "stopped": true' in text
         again = (await http.post("/v1/threads/tea/stop", params=HERE, json={}, headers=ALICE)).json()
         assert (again["stopped"], again["turn"]) == (False, None)
 
@@ -236,6 +241,21 @@ async def test_a_server_that_ends_waits_for_what_it_keeps_of_a_reply_that_nobody
         assert len((await http.get("/v1/threads", params=HERE)).json()["data"]) == 1
 
 
+async def test_a_client_that_names_no_thread_goes_on_after_a_reply_that_it_has_stopped(tmp_path: Path) -> None:
+    let = asyncio.Event()
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        begun = await leave(http, asked(background=None, metadata={}))
+        while not (listed := (await http.get("/v1/threads", params=HERE)).json()["data"]):
+            pass
+        (turn,) = (await http.get(f"/v1/threads/{listed[0]['id']}", params=HERE)).json()["turns"]
+        assert turn["reply"].startswith(begun.strip())
+        let.set()
+        shown = [("user", "one"), ("assistant", turn["reply"]), ("user", "two")]
+        messages = [{"role": role, "content": text} for role, text in shown]
+        answer = await http.post("/v1/chat/completions", json=asked(metadata={}, messages=messages))
+        assert answer.headers["X-Role-Thread"] == listed[0]["id"]
+
+
 async def test_a_server_that_ends_waits_for_no_reply_that_is_sent_as_a_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +283,52 @@ async def test_why_a_reply_failed_that_nobody_hears_is_in_the_log(
         await asyncio.sleep(0.1)  # it is seen that nobody listens
         let.set()
     assert "The model is gone." in caplog.text
+
+
+async def test_a_turn_counts_for_its_caller_until_it_has_ended_however_it_ends(tmp_path: Path) -> None:
+    let, one = asyncio.Event(), Access(a_minute=100_000, at_once=1)
+    async with served(tmp_path, Slow(reply=Player(), let=let), one, settings={"redraws": 0}) as http:
+        for body in (asked(model="nobody"), {"model": "ada"}, asked(response_format={"type": "json_object"})):
+            assert (await http.post("/v1/chat/completions", json=body)).status_code in (400, 404)
+        for background in (True, None):
+            let.clear()
+            await leave(http, asked(background=background))
+            if background:
+                refused = await http.post("/v1/chat/completions", json=asked("two"))
+                assert refused.json()["error"]["code"] == "too_many_turns"
+                assert (await http.post("/v1/threads/tea/stop", params=HERE, json={})).json()["stopped"]
+            await held(http)
+            let.set()
+            for stream in (True, False):
+                answer = await http.post("/v1/chat/completions", json=asked("three", stream=stream))
+                assert answer.status_code == 200
+                await held(http, 2)
+
+
+@pytest.mark.parametrize("background", [True, None])
+async def test_a_turn_whose_reply_is_there_is_neither_joined_nor_stopped(
+    tmp_path: Path, background: bool | None
+) -> None:
+    let, finds = threading.Event(), changing(FREE)
+
+    def reply(messages: list[BaseMessage]) -> str:
+        if "salience" in said(messages):  # what she has become is looked for behind the reply
+            let.wait(30)
+        return finds(messages)
+
+    update = {"update": True}
+    async with served(tmp_path, ScriptedChatModel(reply=reply), method="id-rag", settings=update) as http:
+        try:
+            answer = await http.post("/v1/chat/completions", json=asked(background=background))
+            assert read_events(answer.text).done
+            assert (await http.get("/v1/threads/tea/coming", params=HERE)).status_code == 204
+            stopped = (await http.post("/v1/threads/tea/stop", params=HERE, json={})).json()
+            assert (stopped["stopped"], stopped["turn"]) == (False, None)
+        finally:
+            let.set()
+        assert await held(http) == [("one", "I keep the light.")]
+        evidence = (await http.get("/v1/threads/tea/turns/1", params=HERE)).json()["evidence"]
+        assert [one["triple"]["object"] for one in evidence["identity_changes"]] == ["brandy"]
 
 
 class Breaking(Slow):
