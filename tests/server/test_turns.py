@@ -245,15 +245,43 @@ async def test_a_client_that_names_no_thread_goes_on_after_a_reply_that_it_has_s
     let = asyncio.Event()
     async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
         begun = await leave(http, asked(background=None, metadata={}))
-        while not (listed := (await http.get("/v1/threads", params=HERE)).json()["data"]):
-            pass
-        (turn,) = (await http.get(f"/v1/threads/{listed[0]['id']}", params=HERE)).json()["turns"]
+        turns = list[dict[str, Any]]()
+        while not turns:
+            listed = (await http.get("/v1/threads", params=HERE)).json()["data"]
+            turns = (await http.get(f"/v1/threads/{listed[0]['id']}", params=HERE)).json()["turns"] if listed else []
+        (turn,) = turns
         assert turn["reply"].startswith(begun.strip())
         let.set()
         shown = [("user", "one"), ("assistant", turn["reply"]), ("user", "two")]
         messages = [{"role": role, "content": text} for role, text in shown]
         answer = await http.post("/v1/chat/completions", json=asked(metadata={}, messages=messages))
         assert answer.headers["X-Role-Thread"] == listed[0]["id"]
+
+
+async def test_a_talk_that_is_deleted_before_it_is_kept_where_it_is_found_is_found_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember, gone, let = Rooms.remember, asyncio.Event(), asyncio.Event()
+
+    async def late(*given: Any) -> None:
+        await gone.wait()
+        await remember(*given)
+
+    monkeypatch.setattr(Rooms, "remember", late)
+    async with served(tmp_path, Slow(reply=Player(), let=let), settings={"redraws": 0}) as http:
+        await leave(http, asked(metadata={}))
+        let.set()
+        while not (listed := (await http.get("/v1/threads", params=HERE)).json()["data"]):
+            pass
+        headers = {"Content-Type": "application/json"}
+        answer = await http.request("DELETE", f"/v1/threads/{listed[0]['id']}", params=HERE, headers=headers)
+        assert answer.status_code == 200
+        gone.set()
+    async with served(tmp_path, settings={"redraws": 0}) as http:
+        shown = [("user", "one"), ("assistant", "Reply 1 to one"), ("user", "two")]
+        messages = [{"role": role, "content": text} for role, text in shown]
+        answer = await http.post("/v1/chat/completions", json=asked(metadata={}, messages=messages))
+        assert answer.headers["X-Role-Thread"] != listed[0]["id"]
 
 
 async def test_a_server_that_ends_waits_for_no_reply_that_is_sent_as_a_whole(
@@ -297,12 +325,14 @@ async def test_a_turn_counts_for_its_caller_until_it_has_ended_however_it_ends(t
                 refused = await http.post("/v1/chat/completions", json=asked("two"))
                 assert refused.json()["error"]["code"] == "too_many_turns"
                 assert (await http.post("/v1/threads/tea/stop", params=HERE, json={})).json()["stopped"]
-            await held(http)
             let.set()
             for stream in (True, False):
-                answer = await http.post("/v1/chat/completions", json=asked("three", stream=stream))
-                assert answer.status_code == 200
-                await held(http, 2)
+                async with asyncio.timeout(20):  # what is left of a turn goes on behind its reply
+                    while (await http.post("/v1/chat/completions", json=asked(stream=stream))).status_code == 429:
+                        pass
+            async with asyncio.timeout(20):
+                while (await http.post("/v1/chat/completions", json=asked(model="nobody"))).status_code == 429:
+                    pass
 
 
 @pytest.mark.parametrize("background", [True, None])
