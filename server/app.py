@@ -230,14 +230,15 @@ class RoleServer:
         self.turns.at_once[caller] += 1
         handed = False
         try:
-            with self.turns.beginning(thread_name(caller, named_thread(request, body))):
+            named = "" if heard.kind == "quiet" else named_thread(request, body)
+            with self.turns.beginning(thread_name(caller, named)):
                 turn = await self._turn(request, body, heard, caller)
                 if isinstance(turn, Response):
                     return turn
                 self.turns.begun(turn, caller)
             handed = True
             if not body.stream:
-                return await self._whole(request, turn)
+                return await self._whole(request, turn, caller)
             return EventStream(streamed(turn), told(turn.about), partial(self.turns.left, turn, caller))
         finally:
             if not handed:
@@ -267,7 +268,7 @@ class RoleServer:
         if heard.kind == "opening":
             return await self._opening(talk, body, about)
         alone = not heard.whole and not heard.history and named_thread(request, body)
-        history = await self._all_or_nothing(talk, heard) if alone else heard.history
+        history = await self._all_or_nothing(talk, heard, caller) if alone else heard.history
         keep, language = partial(self._remember, of, thread), (await run_of(context)).language
         if staged and isinstance(talk, SceneTalk):
             speech: Speech = SceneSpeech(talk, staged, history, keep, language)
@@ -314,14 +315,20 @@ class RoleServer:
         found = await self.rooms.thread_of(model, context, caller, shown) if tells else None
         return found or thread_name(caller, uuid4().hex)
 
-    async def _all_or_nothing(self, talk: Conversation, heard: Heard) -> list[Exchange] | None:
+    async def _all_or_nothing(self, talk: Conversation, heard: Heard, caller: str) -> list[Exchange] | None:
         """What one message alone on a named thread follows.
 
         A client that keeps no history sends only what is new: it follows the head. The first message of the thread,
         again, is asked again.
         """
-        while not (first := await talk.first_question()) and (going := self.lookups.going(talk)):
-            await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may go on before it is kept
+        first = ""
+        while not first:  # who hears a reply may go on before it is kept, and another turn be stopped
+            going = [*self.lookups.going(talk), *self.turns.stops(caller)]
+            first = await talk.first_question()
+            if not going:
+                break
+            if not first:
+                await asyncio.wait(going, timeout=KEPT_SOON)
         return [] if not first or as_heard(first) == as_heard(heard.question) else None
 
     async def _opening(self, talk: Conversation, body: ChatRequest, about: dict[str, Any]) -> Response:
@@ -333,7 +340,7 @@ class RoleServer:
             return EventStream(said_at_once(greeting, about, "stop"), told(about))
         return JSONResponse(completion(about, greeting, {}, "stop"), headers=told(about))
 
-    async def _whole(self, request: Request, turn: UnderWay) -> Response:
+    async def _whole(self, request: Request, turn: UnderWay, caller: str) -> Response:
         """The reply in one piece; who has gone meanwhile has heard nothing of it."""
         speech, about = turn.speech, turn.about
         reply = asyncio.ensure_future(speech.reply())
@@ -341,13 +348,13 @@ class RoleServer:
         try:
             await asyncio.wait({reply, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not reply.done():
-                if not turn.body.background:
-                    await speech.stop(heard=False)
                 raise ClientDisconnect
             text = await reply
             told_of = about | {"turn": speech.turn}
             return JSONResponse(completion(told_of, text, speech.output, speech.finish), headers=told(about))
         finally:
+            if not reply.done():  # also where the server ends, and waits no longer
+                self.turns.left(turn, caller, heard=False)
             for task in (reply, gone):
                 task.cancel()
 

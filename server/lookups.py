@@ -117,9 +117,7 @@ class Lookups:
         """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
         model, talk = await self.talk(request)
         wanted = unquote(request.path_params["turn"])
-        while (found := await turn_of(talk, wanted)) is None:
-            if not (going := self.going(talk)):
-                break
+        while (going := self.going(talk), found := await turn_of(talk, wanted)) and found is None and going:
             await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
         if found is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
@@ -177,7 +175,7 @@ class Lookups:
 
     def going(self, talk: Conversation) -> list["asyncio.Task[Any]"]:
         """The turns that this server takes on a thread now; what is left of one goes on behind its reply."""
-        return self.turns.going(talk.thread.name)
+        return self.turns.going(talk)
 
 
 class WholeNames:

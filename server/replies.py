@@ -87,8 +87,10 @@ class Speech:
         self._over = asyncio.Event()  # what is kept of a turn that was stopped is kept
         self._kept = ""
         self._after = ""
+        self._listeners: int | None = None  # nobody has listened yet
         self.task = asyncio.create_task(self._run())
-        self._ended = asyncio.create_task(self._end_behind())
+        self.ended = asyncio.create_task(self._end_behind())
+        """Keeps where it is, as soon as there is a reply."""
 
     async def _run(self) -> None:
         stands_in.set(self.line)
@@ -99,6 +101,10 @@ class Speech:
                 output = await self.talk.take_turn_after(self.history, self.asked, self._show)
             self.output = output
             self._end(replies_in(output["messages"]))
+        except Exception:
+            if self._listeners == 0:
+                log.exception("A turn has failed, and who has asked for it hears nothing of that any more.")
+            raise
         finally:
             self._begun.set()
             self._replied.set()
@@ -183,20 +189,29 @@ class Speech:
         then asks for the turn finds it. Of a turn that was stopped, what is kept is waited for.
         """
         at = 0
-        while at < len(self._pieces) or not self._replied.is_set():
-            if at == len(self._pieces):
-                self._more.clear()
-                await self._more.wait()
-                continue
-            yield self._pieces[at]
-            at += 1
+        self._listeners = (self._listeners or 0) + 1
+        try:
+            while at < len(self._pieces) or not self._replied.is_set():
+                if at == len(self._pieces):
+                    self._more.clear()
+                    await self._more.wait()
+                    continue
+                yield self._pieces[at]
+                at += 1
+        finally:
+            self._listeners -= 1
         if self.stopped:
             await self._over.wait()
         if self.stopped:
             return
         if self.task.done():
             self.task.result()
-        await asyncio.shield(self._ended)
+        await asyncio.shield(self.ended)
+
+    @property
+    def on(self) -> tuple[object, str]:
+        """On which thread it is, and where that is kept: two roles may have threads of one name."""
+        return self.talk.saver, self.talk.thread.name
 
     @property
     def coming(self) -> bool:

@@ -1,7 +1,7 @@
 """Scenes that are put together without a terminal: made, changed and deleted as files of the library."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -138,21 +138,25 @@ class Staging:
             for name, text in given.items()
             if text is not None
         }
-        if body.cast is None:
-            return values
-        if not body.cast:
-            raise ValueError(NOBODY)
-        if len(body.cast) > MOST_ROLES:
-            raise ValueError(
-                f"A scene has at most {MOST_ROLES} roles, and this one has {len(body.cast)}: take some out."
-            )
-        known = {one.role: one.model_dump(mode="json", exclude_unset=True) for one in before.cast} if before else {}
         listed = listed_examples() | self.rooms.library.listed()
-        values["cast"] = [self._part(one, known.get(one.role, {}), listed) for one in body.cast]
+        if body.cast is not None:
+            values["cast"] = self._cast(body.cast, before, listed)
         user = values.get("user_role", before.user_role if before else "")
-        if any(normal_name(user) in map(normal_name, names_of(one.role, listed)) for one in body.cast):
+        playing = [one.role for one in (body.cast or (before.cast if before and body.user else ()))]
+        if any(normal_name(user) in map(normal_name, names_of(role, listed)) for role in playing):
             raise ValueError(f"You play {user!r}, who is in the cast: take that one out, or play somebody else.")
         return values
+
+    def _cast(
+        self, cast: Sequence[Part], before: SceneFile | None, listed: Mapping[str, Listed]
+    ) -> list[dict[str, Any]]:
+        """Who plays in a scene, as the file has it."""
+        if not cast:
+            raise ValueError(NOBODY)
+        if len(cast) > MOST_ROLES:
+            raise ValueError(f"A scene has at most {MOST_ROLES} roles, and this one has {len(cast)}: take some out.")
+        known = {one.role: one.model_dump(mode="json", exclude_unset=True) for one in before.cast} if before else {}
+        return [self._part(one, known.get(one.role, {}), listed) for one in cast]
 
     def _part(self, part: Part, before: Mapping[str, Any], listed: Mapping[str, Listed]) -> dict[str, Any]:
         """Who plays, as the file has it."""

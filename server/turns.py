@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from dramaturg.conversations.conversation import SCENES
+from dramaturg.conversations.conversation import SCENES, Conversation
 from dramaturg.server.chat_requests import ChatRequest
 from dramaturg.server.openai_forms import EventStream, chunk, described, event, told, usage_of
 from dramaturg.server.replies import Piece, Speech
@@ -60,6 +60,8 @@ class Turns:
         """What is still to be kept of replies that were stopped, by caller."""
         self._beginning = Counter[str]()
         """Threads on which a turn is about to be taken."""
+        self._kept = set[asyncio.Task[None]]()
+        """What keeps where turns are, which may come after them."""
 
     @contextmanager
     def beginning(self, thread: str) -> Iterator[None]:
@@ -81,15 +83,24 @@ class Turns:
 
         self._behind[turn.speech.task] = turn
         turn.speech.task.add_done_callback(done)
+        self._kept.add(turn.speech.ended)
+        turn.speech.ended.add_done_callback(self._kept.discard)
 
-    def left(self, turn: UnderWay, caller: str) -> None:
-        """Somebody listens no more to a turn: it ends, unless it was asked to go on without."""
+    def left(self, turn: UnderWay, caller: str, *, heard: bool = True) -> None:
+        """Somebody listens no more to a turn: it ends, unless it was asked to go on without.
+
+        Args:
+            turn: the one that is meant.
+            caller: whose it is.
+            heard: whether anything of it was sent as it came.
+        """
         if not turn.body.background:
-            self._stopped(turn.speech, caller)
+            self._stopped(turn.speech, caller, heard=heard)
 
-    def going(self, thread: str) -> list["asyncio.Task[Any]"]:
+    def going(self, talk: Conversation) -> list["asyncio.Task[Any]"]:
         """The turns that are taken on a thread now; what is left of one goes on behind its reply."""
-        return [task for task, turn in self._behind.items() if thread.endswith(turn.place.thread)]
+        where = (talk.saver, talk.thread.name)
+        return [task for task, turn in self._behind.items() if turn.speech.on == where]
 
     def stops(self, caller: str) -> list["asyncio.Task[Any]"]:
         """What is still to be kept of replies that a caller has stopped."""
@@ -130,14 +141,14 @@ class Turns:
         """Wait for what is under way, for a while; then what was said of it is kept."""
         with suppress(TimeoutError):
             async with asyncio.timeout(ENDS_WITHIN):
-                while left := self._behind.keys() | self._stops.keys():
+                while left := self._behind.keys() | self._stops.keys() | self._kept:
                     await asyncio.wait(left)
         last = [self._stopped(turn.speech, "") for turn in self._behind.values()]
         if last:
             await asyncio.wait(last, timeout=KEPT_WITHIN)
 
-    def _stopped(self, speech: Speech, caller: str) -> "asyncio.Task[None]":
-        task = asyncio.create_task(speech.stop())
+    def _stopped(self, speech: Speech, caller: str, *, heard: bool = True) -> "asyncio.Task[None]":
+        task = asyncio.create_task(speech.stop(heard=heard))
         self._stops[task] = caller
         task.add_done_callback(self._stops.pop)
         return task
@@ -147,14 +158,18 @@ class Turns:
         return next((one for one in self._behind.values() if one.place == place and one.speech.coming), None)
 
     async def _place(self, request: Request) -> Place:
-        """Which thread a request is about; where a turn is about to be taken there, when it is."""
+        """Which thread a request is about; where its first turn is about to be taken, when it is.
+
+        One that comes after another may wait for that, which is then the one that is meant.
+        """
         caller, name, of = request.scope["caller"], thread_in(request), request.query_params.get("role", "")
         if of.startswith(SCENES):
             place = Place(of, thread_name(of_caller(of, caller), name))
         else:
             role = (await asyncio.to_thread(self.rooms.model, of)).role
             place = Place(role, thread_name(caller, name))
-        while thread_name(caller, name) in self._beginning:  # noqa: ASYNC110 (mostly it is not)
+        begins = thread_name(caller, name)
+        while begins in self._beginning and not self._coming(place):  # noqa: ASYNC110 (mostly it is not)
             await asyncio.sleep(LOOKS)
         return place
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -485,3 +486,15 @@ async def test_a_line_that_waits_for_approval_is_kept_where_nobody_answers(tmp_p
         ]
         told = [(await talk.values(turn))["evidence"]["ada"].get("identity_changes", []) for turn in turns]
         assert [[one["approved"] for one in of_turn] for of_turn in told] == [[], [True]]
+
+
+async def test_all_lines_of_a_turn_that_wait_one_after_the_other_are_kept_where_nobody_answers(tmp_path: Path) -> None:
+    small_role(tmp_path)
+    copytree(tmp_path / "ada", tmp_path / "eve")
+    cast = [{"role": role, "method": "id-rag", "settings": {"update": True}} for role in ("ada", "eve")]
+    settings = run_settings(tmp_path, Scripted(reply=changing(CORE)), cast=cast, lines=2, next="round")
+    async with open_scene(SceneContext(**settings), thread_of("inn")) as talk:
+        await talk.take_turn("Who are you?")
+        await talk.take_turn("And then?")
+        (turn,) = await talk.history()
+        assert turn.speakers == ("ada", "eve")

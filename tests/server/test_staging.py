@@ -110,7 +110,7 @@ async def test_what_somebody_wrote_in_the_file_stays(tmp_path: Path) -> None:
         assert shown["name"] == "The Old Inn"
         cast = [{key: one[key] for key in ("role", "hidden", "absent", "method")} for one in shown["cast"]]
         same = {"name": shown["name"], "place": shown["place"], "opening": "", "user": "", "cast": cast}
-        await http.patch("/v1/scenes/inn", json=same)
+        assert (await http.patch("/v1/scenes/inn", json=same)).status_code == 200
         assert file.read_text(encoding="utf-8") == WRITTEN
         answer = await http.patch("/v1/scenes/inn", json={**same, "place": "Here.", "user": "Mira", "name": "Inn"})
         assert answer.status_code == 200
@@ -126,10 +126,22 @@ async def test_what_somebody_wrote_in_the_file_stays(tmp_path: Path) -> None:
         assert (read.lines, read.as_of, read.user_role, read.playing) == (1, "chapter 3", "Mira", ("ada", "tom"))
         assert (read.cast[0].told, read.cast[0].settings) == ("You know the way.", {"window": 900})
         assert (read.cast[0].absent, read.cast[0].method, read.cast[1].method) == (True, "vanilla", "profile")
+        refused = await http.patch("/v1/scenes/inn", json={"user": "tom morgan"})  # who is in the cast
+        assert (refused.status_code, read_scene(library_at(tmp_path / "library"), "inn").user_role) == (400, "Mira")
         file.write_text("{place: All in one line., cast: [{role: ada}], next: user}", encoding="utf-8")
         assert (await http.patch("/v1/scenes/inn", json={"opening": "Rain."})).status_code == 200
         read = read_scene(library_at(tmp_path / "library"), "inn")
         assert (read.place, read.opening, read.next) == ("All in one line.", "Rain.", "user")
+
+
+async def test_a_new_scene_takes_no_file_whose_name_is_its_own_in_another_case(tmp_path: Path) -> None:
+    async with house(tmp_path) as http:
+        file = tmp_path / "library" / "scenes" / "INN.yaml"
+        file.parent.mkdir()
+        file.write_text(WRITTEN, encoding="utf-8")
+        scene = (await http.post("/v1/scenes", json={"name": "Inn", "cast": PAIR})).json()
+        assert (scene["id"], scene["name"]) == ("scene:inn-2", "Inn")
+        assert file.read_text(encoding="utf-8") == WRITTEN
 
 
 async def test_an_example_is_changed_as_a_copy(tmp_path: Path) -> None:
