@@ -117,8 +117,10 @@ class Lookups:
         """A turn with all its evidence, by its number on the head's branch, or by its id on any."""
         model, talk = await self.talk(request)
         wanted = unquote(request.path_params["turn"])
-        while (going := self.going(talk), found := await turn_of(talk, wanted)) and found is None and going:
+        going = self.going(talk)
+        while (found := await turn_of(talk, wanted)) is None and going:
             await asyncio.wait(going, timeout=KEPT_SOON)  # who hears a reply may ask before it is kept
+            going = self.going(talk)
         if found is None:
             raise HTTPException(404, "This thread has no such turn: /v1/threads/ID lists them.")
         state, thread = await talk.values(found), thread_in(request)
